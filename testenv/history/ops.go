@@ -1,0 +1,39 @@
+package history
+
+// The operations of the embedded Service Bus.
+const (
+	Send             = "servicebus.send"
+	DropDuplicate    = "servicebus.drop-duplicate" // swallowed by duplicate detection
+	Schedule         = "servicebus.schedule"
+	CancelScheduled  = "servicebus.cancel-scheduled"
+	Lock             = "servicebus.lock" // handed to a receiver in peek-lock
+	Take             = "servicebus.take" // handed out in receive-and-delete
+	Renew            = "servicebus.renew"
+	Complete         = "servicebus.complete"
+	Abandon          = "servicebus.abandon"
+	DeadLetter       = "servicebus.dead-letter" // by a receiver, by expiry or by the delivery limit; Note has the reason
+	Defer            = "servicebus.defer"
+	Release          = "servicebus.release"
+	LockExpired      = "servicebus.lock-expired"
+	Expired          = "servicebus.expired" // time to live ended and the message was dropped
+	Peek             = "servicebus.peek"
+	ReceiveDeferred  = "servicebus.receive-deferred"
+	Attach           = "servicebus.attach"
+	PutToken         = "servicebus.put-token"
+	Connect          = "servicebus.connect"
+	Refused          = "servicebus.refused" // something the emulator does not implement
+	RefusedByCosmos  = "cosmosdb.refused"
+	ReadAccount      = "cosmosdb.account"
+	ReadDocument     = "cosmosdb.read"
+	CreateDocument   = "cosmosdb.create"
+	UpsertDocument   = "cosmosdb.upsert"
+	ReplaceDocument  = "cosmosdb.replace"
+	PatchDocument    = "cosmosdb.patch"
+	DeleteDocument   = "cosmosdb.delete"
+	ExecuteBatch     = "cosmosdb.batch"
+	QueryDocuments   = "cosmosdb.query"
+	ReadChangeFeed   = "cosmosdb.change-feed"
+	ExpireDocument   = "cosmosdb.expire"
+	ReadContainer    = "cosmosdb.read-container"
+	ManageContainers = "cosmosdb.manage"
+)

@@ -1,0 +1,53 @@
+// Package reason holds the fixed words that say why a message was dead-lettered.
+//
+// A word is part of the product's interface: alerts, filters and people match it, so a word never changes its meaning and
+// is never reused. The words of the broker itself stand here too, so that a review can treat all of them alike.
+package reason
+
+// A message that cannot be admitted: nothing was looked up or stored.
+const (
+	MissingMessageID         = "MissingMessageId"         // the key is absent, empty or blank
+	UnsupportedMessageIDType = "UnsupportedMessageIdType" // the key is of a type that cannot be a key
+	KeyTooLong               = "KeyTooLong"               // the key is longer than the configured bound
+	InvalidKey               = "InvalidKey"               // the key is not valid text
+	EmptyBody                = "EmptyBody"                // no body, or only blanks
+	UnsupportedBody          = "UnsupportedBody"          // an AMQP body that carries no bytes: a list, a map, a number
+	DataContractBody         = "DataContractBody"         // a legacy .NET envelope that cannot be unwrapped
+	UnsupportedEncoding      = "UnsupportedEncoding"      // a content encoding other than gzip or identity
+	InvalidCompression       = "InvalidCompression"       // the label says gzip and the bytes do not
+	InvalidUTF8              = "InvalidUTF8"              // the body is not UTF-8 text
+	NotJSON                  = "NotJSON"                  // the body is not one JSON value
+	DuplicateName            = "DuplicateName"            // an object names one member twice
+	BodyNotObject            = "BodyNotObject"            // JSON, but not an object
+	TooDeep                  = "TooDeep"                  // nested deeper than the store takes
+	TooLarge                 = "TooLarge"                 // larger than the bound or than the store takes
+	NumberOutOfRange         = "NumberOutOfRange"         // a number that no double can hold
+	MissingSelection         = "MissingSelection"         // the part of the body that is to be used is absent
+)
+
+// A message that was judged against the store, or that the store can never take.
+const (
+	ContentConflict   = "ContentConflict"   // the same key stands there with other content
+	StoredHashMissing = "StoredHashMissing" // a document stands there that has no request hash
+	KeyCollision      = "KeyCollision"      // another key's document stands under this id
+	LineConflict      = "LineConflict"      // a document other than the first exists already
+	ConflictUnread    = "ConflictUnread"    // the store refused the create but has no document to compare
+	IncompleteOrder   = "IncompleteOrder"   // the stored order lacks some of its documents
+	PartitionFull     = "PartitionFull"     // the logical partition is full
+	NeverStorable     = "NeverStorable"     // the store refuses this message for a cause of its own
+)
+
+// A message that the handler refused, or that kept failing.
+const (
+	Rejected     = "Rejected"     // the handler's default word; it may give its own
+	HandlerPanic = "HandlerPanic" // the handler panicked at every delivery
+	HandlerError = "HandlerError" // the handler failed at every delivery
+	Timeout      = "Timeout"      // the handler was too slow at every delivery
+)
+
+// The broker's own words.
+const (
+	MaxDeliveryCountExceeded = "MaxDeliveryCountExceeded"
+	TTLExpired               = "TTLExpiredException"
+	HeaderSizeExceeded       = "HeaderSizeExceeded"
+)

@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
+)
+
+// A Document is one document that a handler wants created for its message.
+type Document struct {
+	// Name tells the documents of one message apart. The first document, the guard, has none; every other needs one that
+	// is unique within the message, such as "line-1".
+	Name string
+	// Type says what the document is, such as "order". The store keeps Content under this name.
+	Type string
+	// Content is one JSON object. Nothing in it can override what the store itself writes.
+	Content []byte
+	// TTL removes the document after this time, in whole seconds. Zero keeps it for ever.
+	TTL time.Duration
+}
+
+// A Commit is what one delivery of a message wants committed: every document, or none.
+type Commit struct {
+	Key        identity.Key
+	DocumentID string
+	// Attempt is a nonce of this delivery. It stays the same when an ambiguous write is repeated, so that a delivery
+	// recognises its own document, and is never used by another delivery.
+	Attempt        string
+	Fingerprint    fingerprint.Fingerprint
+	MessageID      string
+	SequenceNumber int64
+	EnqueuedAt     time.Time
+	// Documents has the guard first. Its creation decides.
+	Documents []Document
+}
+
+// A Record is the guard document as the store has it.
+type Record struct {
+	DocumentID string
+	// Key is the text of the key under which it was committed, empty when the document does not say.
+	Key     string
+	Attempt string
+	// Fingerprint is nil when the document carries no usable hash.
+	Fingerprint *fingerprint.Fingerprint
+	Type        string
+	// Content is the payload as the store returns it. Numbers may have been rounded by the store.
+	Content        []byte
+	MessageID      string
+	SequenceNumber int64
+	EnqueuedAt     time.Time
+	CommittedAt    time.Time
+	// Parts are the names of the further documents committed with the guard.
+	Parts []string
+	// MissingParts are those of Parts that the store looked for and did not find. It looks only when it has a reason to
+	// doubt that the batch was atomic, and always in Find.
+	MissingParts []string
+}
+
+// An Outcome is what a store did with a [Commit].
+type Outcome struct {
+	// Created tells that this call created every document.
+	Created bool
+	// Existing is the guard document that stands in the way, to be judged. Nil when Created.
+	Existing *Record
+	// Blocking is the name of a document other than the guard that stands in the way although the guard does not.
+	Blocking string
+	// Calls is the number of requests sent, and Charge their request charge in request units.
+	Calls  int
+	Charge float64
+}

@@ -1,0 +1,74 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/orderworker/orderworker/worker/admission"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// A Message is an admitted message: its key, its exact body and what the broker says of it.
+type Message = admission.Message
+
+// A Handler turns a message into the documents that it stands for. It has no other effect, it never settles, and it may
+// run more than once for one message, also at the same time in two processes: only one of them gets its documents
+// committed. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
+//
+// It returns the guard first. An error means retry later with the next delivery, unless it says otherwise: see [Reject]
+// and [RetryAfter]. A panic counts as an error of this message alone.
+type Handler interface {
+	Handle(ctx context.Context, m Message) ([]Document, error)
+}
+
+// HandlerFunc lets a function be a [Handler].
+type HandlerFunc func(ctx context.Context, m Message) ([]Document, error)
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, m Message) ([]Document, error) { return f(ctx, m) }
+
+// A RejectError makes the worker dead-letter the message at once. See [Reject].
+type RejectError struct {
+	Reason string
+	Err    error
+}
+
+func (e *RejectError) Error() string { return e.Reason + ": " + e.Err.Error() }
+func (e *RejectError) Unwrap() error { return e.Err }
+
+// Reject wraps an error so that the message is dead-lettered now, with word as its reason and the error's text as the
+// description. An empty word stands for [reason.Rejected]. The text ends up at the dead letter, so it should help the
+// person who reads it there and must not contain the body. Reject of nil is nil.
+func Reject(word string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if word == "" {
+		word = reason.Rejected
+	}
+	return &RejectError{Reason: word, Err: err}
+}
+
+// A RetryError makes the worker try the message again after a while. See [RetryAfter].
+type RetryError struct {
+	After time.Duration
+	Err   error
+}
+
+func (e *RetryError) Error() string { return e.Err.Error() }
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// RetryAfter wraps an error so that the message is tried again after d: in place when its lock allows, otherwise by giving
+// it back. It does not count as a fault of the message, but deliveries that it costs do count at the broker.
+// RetryAfter of nil is nil.
+func RetryAfter(d time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RetryError{After: d, Err: err}
+}
+
+// asReject and asRetry find the steering errors in a handler's error.
+func asReject(err error) (*RejectError, bool) { return errors.AsType[*RejectError](err) }
+func asRetry(err error) (*RetryError, bool)   { return errors.AsType[*RetryError](err) }

@@ -1,0 +1,101 @@
+package worker
+
+import (
+	"errors"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
+)
+
+// A Judgement says what a commit came to. Every path that ends in "already committed" passes through [Judge].
+type Judgement int
+
+// The judgements. Only the first three mean that the documents of the message are known to be committed.
+const (
+	// Created: this call created every document.
+	Created Judgement = iota + 1
+	// Own: the documents were created by an earlier try of this very delivery, whose answer was lost.
+	Own
+	// Duplicate: equal content was committed by another delivery.
+	Duplicate
+	// Conflict: other content stands under the key.
+	Conflict
+	// HashMissing: the document that stands there carries no hash that can be compared.
+	HashMissing
+	// OtherKey: the document that stands there belongs to another key.
+	OtherKey
+	// Blocked: a document other than the guard stands in the way.
+	Blocked
+	// Incomplete: the stored order is equal, but some of its documents are missing.
+	Incomplete
+)
+
+func (j Judgement) String() string {
+	switch j {
+	case Created:
+		return "created"
+	case Own:
+		return "own write"
+	case Duplicate:
+		return "duplicate"
+	case Conflict:
+		return "conflict"
+	case HashMissing:
+		return "stored hash missing"
+	case OtherKey:
+		return "other key"
+	case Blocked:
+		return "blocked"
+	case Incomplete:
+		return "incomplete"
+	}
+	return "not judged"
+}
+
+// Committed reports whether the judgement proves that the documents of the message are committed.
+func (j Judgement) Committed() bool { return j == Created || j == Own || j == Duplicate }
+
+// Rehash computes the fingerprint of the incoming message by a recipe that was stored with an earlier one.
+type Rehash func(fingerprint.Recipe) (fingerprint.Fingerprint, error)
+
+// Judge says what the outcome of a commit means. It is a pure function: the order of its questions is the promise.
+func Judge(c Commit, o Outcome, rehash Rehash) Judgement {
+	switch {
+	case o.Created:
+		return Created
+	case o.Existing == nil && o.Blocking != "":
+		return Blocked
+	case o.Existing == nil:
+		return 0
+	}
+	return JudgeRecord(c, *o.Existing, rehash)
+}
+
+// JudgeRecord judges a message against the document that stands under its id.
+func JudgeRecord(c Commit, r Record, rehash Rehash) Judgement {
+	if r.Key != "" && r.Key != c.Key.String() {
+		return OtherKey
+	}
+	if r.Fingerprint == nil || r.Key == "" {
+		return HashMissing
+	}
+	own := c.Attempt != "" && r.Attempt == c.Attempt
+	if !own {
+		arrived, err := rehash(r.Fingerprint.Recipe)
+		switch {
+		case errors.Is(err, fingerprint.ErrUnknownRecipe):
+			return HashMissing
+		case err != nil:
+			// The stored message had the parts that its recipe selects, and this one has not.
+			return Conflict
+		case arrived.Hash != r.Fingerprint.Hash:
+			return Conflict
+		}
+	}
+	if len(r.MissingParts) > 0 {
+		return Incomplete
+	}
+	if own {
+		return Own
+	}
+	return Duplicate
+}

@@ -1,0 +1,72 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Store commits the documents of messages. Package storetest holds the contract that every implementation passes.
+type Store interface {
+	// Commit creates every document of c, or none. When the guard exists it returns the record for judgement and no error:
+	// the store never decides whether two messages are the same. It repeats ambiguous writes by itself with the same
+	// nonce while ctx allows, and reports what remains as one of the errors of this package. It is safe for concurrent
+	// use, also for one key from many processes.
+	Commit(ctx context.Context, c Commit) (Outcome, error)
+	// Find returns the record under a document id, or ErrNotFound.
+	Find(ctx context.Context, documentID string) (Record, error)
+	// Ready reports whether the store can be used at all: nil, or an [UnavailableError] or [MisconfiguredError]. It is
+	// called rarely, and by one goroutine at a time.
+	Ready(ctx context.Context) error
+}
+
+// ErrNotFound is returned by [Store.Find] when nothing stands under the id.
+var ErrNotFound = errors.New("worker: no document under this id")
+
+// UnavailableError means that the store cannot be used now. It says nothing about the message, and trips the breaker.
+type UnavailableError struct {
+	// RetryAfter is the wait that the store asked for; zero when it named none.
+	RetryAfter time.Duration
+	// Ambiguous tells that a write may have happened.
+	Ambiguous bool
+	Cause     error
+}
+
+func (e *UnavailableError) Error() string { return fmt.Sprintf("store unavailable: %v", e.Cause) }
+func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// MisconfiguredError means that nothing can be stored until a person changes something: rights, container, account.
+// No message is to blame, and none is settled for it.
+type MisconfiguredError struct {
+	// Fix says what to do.
+	Fix   string
+	Cause error
+}
+
+func (e *MisconfiguredError) Error() string { return fmt.Sprintf("%v. %s", e.Cause, e.Fix) }
+func (e *MisconfiguredError) Unwrap() error { return e.Cause }
+
+// UnstorableError means that the store can never take this message. It is dead-lettered at once.
+type UnstorableError struct {
+	// Reason is a word of package reason.
+	Reason string
+	Detail string
+	Cause  error
+}
+
+func (e *UnstorableError) Error() string { return e.Reason + ": " + e.Detail }
+func (e *UnstorableError) Unwrap() error { return e.Cause }
+
+// UncertainError means that this message, and not the store as a whole, could not be committed or judged for a cause that
+// may pass: a lagging replica, an expiring document, an answer without sense. The message is given back, and at its last
+// delivery dead-lettered with Reason. It does not trip the breaker.
+type UncertainError struct {
+	// Reason is a word of package reason.
+	Reason string
+	Detail string
+	Cause  error
+}
+
+func (e *UncertainError) Error() string { return e.Reason + ": " + e.Detail }
+func (e *UncertainError) Unwrap() error { return e.Cause }

@@ -23,6 +23,8 @@ const (
 	TooLarge                 = "TooLarge"                 // larger than the bound or than the store takes
 	NumberOutOfRange         = "NumberOutOfRange"         // a number that no double can hold
 	MissingSelection         = "MissingSelection"         // the part of the body that is to be used is absent
+	InvalidEnvelope          = "InvalidEnvelope"          // a CloudEvents envelope that breaks its own rules
+	UnsupportedContentType   = "UnsupportedContentType"   // strict mode only: the content type does not say JSON
 )
 
 // A message that was judged against the store, or that the store can never take.

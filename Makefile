@@ -1,0 +1,56 @@
+# Everything that a person or CI runs. Only Go is needed for run and test.
+GO ?= go
+export GOFLAGS ?= -trimpath
+
+.DEFAULT_GOAL := help
+.PHONY: help run test build env send lint vet tidy check fuzz torture bench conformance infra image clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: build ## The main job on the embedded environment: a small stream of orders and what became of each
+	@./bin/devenv demo
+
+test: ## The whole suite with the race detector
+	$(GO) test -race -shuffle=on ./...
+
+build: ## Build the programs into bin/
+	@mkdir -p bin
+	$(GO) build -o bin/ ./cmd/...
+
+env: build ## The embedded Service Bus and Cosmos DB alone, until Ctrl-C
+	@./bin/devenv
+
+lint: ## Linters; the versions stand in tools/go.mod
+	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+
+vet: ## gofmt and go vet
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+
+tidy: ## go.mod and go.sum say just what is used
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+fuzz: ## Each fuzz target for FUZZTIME (10s)
+	$(GO) run ./tools/fuzz -time $(or $(FUZZTIME),10s)
+
+torture: build ## Kill and break real processes for MINUTES (1) with SEED, and check the promise
+	@./bin/devenv torture -minutes $(or $(MINUTES),1) $(if $(SEED),-seed $(SEED))
+
+bench: ## Throughput, round trips and request charge against a bare loop
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./testenv/bench
+
+conformance: ## azcosmos' own emulator suite against the embedded Cosmos DB
+	./testenv/conformance/run.sh
+
+infra: ## Compile and lint the templates, check formatting and snapshot
+	./scripts/infra-check.sh
+
+image: ## Build the container image with docker, podman or buildah
+	./scripts/image.sh
+
+check: vet tidy build test lint infra ## All that CI runs
+
+clean: ## Remove what was built
+	rm -rf bin

@@ -1,0 +1,145 @@
+package fingerprint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Fingerprint is the hash of a body and the recipe that made it.
+type Fingerprint struct {
+	// Hash is in lower-case hexadecimal.
+	Hash   string `json:"hash"`
+	Recipe Recipe `json:"recipe"`
+}
+
+// Equal reports whether both hashes and both recipes are equal. Hashes of different recipes say nothing about each other.
+func (f Fingerprint) Equal(o Fingerprint) bool { return f.Hash == o.Hash && f.Recipe.Equal(o.Recipe) }
+
+// Compute returns the fingerprint of a body by a recipe, usually a stored one. The error is an [UnknownRecipeError], which
+// is [ErrUnknownRecipe], or a [Problem] of the body.
+func Compute(body []byte, r Recipe) (Fingerprint, error) {
+	h, err := NewHasher(r)
+	if err != nil {
+		return Fingerprint{}, err
+	}
+	return h.Compute(body, Limits{})
+}
+
+// Check reports the first problem of a body that must be one JSON value, as a [*Problem]: its size, its encoding, its syntax,
+// duplicate names, depth and numbers.
+func Check(body []byte, limits Limits) error {
+	_, err := canonical(body, limits, nil, false)
+	return err
+}
+
+// A Hasher makes fingerprints by one recipe. It is safe for concurrent use.
+type Hasher struct {
+	recipe Recipe
+	sel    *selection
+}
+
+// NewHasher prepares a recipe, and fails with an [UnknownRecipeError] for one that this version of the product cannot make.
+func NewHasher(r Recipe) (*Hasher, error) {
+	if r.known() != nil || r.Validate() != nil {
+		return nil, &UnknownRecipeError{Recipe: r}
+	}
+	sel, err := newSelection(r)
+	if err != nil {
+		return nil, &UnknownRecipeError{Recipe: r}
+	}
+	return &Hasher{recipe: r, sel: sel}, nil
+}
+
+// Compute checks a body like [Check] and hashes it, in one pass. With the form "bytes" only the size is checked.
+func (h *Hasher) Compute(body []byte, limits Limits) (Fingerprint, error) {
+	text := body
+	if h.recipe.Form == FormJSON {
+		var err error
+		if text, err = canonical(body, limits, h.sel, len(h.recipe.Only) > 0); err != nil {
+			return Fingerprint{}, err
+		}
+	} else if err := checkSize(body, limits); err != nil {
+		return Fingerprint{}, err
+	}
+	sum := sha256.Sum256(text)
+	return Fingerprint{Hash: hex.EncodeToString(sum[:]), Recipe: h.recipe}, nil
+}
+
+// Canonical returns the text that a recipe hashes, for people who want to see why two bodies differ. It holds the body's
+// content.
+func Canonical(body []byte, r Recipe) ([]byte, error) {
+	h, err := NewHasher(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Form == FormBytes {
+		return slices.Clone(body), nil
+	}
+	return canonical(body, Limits{}, h.sel, len(r.Only) > 0)
+}
+
+// maxBody keeps every offset of the canonical text within 31 bits. The largest message of Service Bus has 100 MB.
+const maxBody = 1 << 30
+
+func checkSize(body []byte, l Limits) error {
+	limit := maxBody
+	if l.MaxBytes > 0 {
+		limit = min(limit, l.MaxBytes)
+	}
+	if len(body) > limit {
+		return &Problem{Kind: TooLarge, Offset: -1, Limit: limit, Cause: "the body is larger than the limit"}
+	}
+	return nil
+}
+
+func checkUTF8(body []byte) error {
+	if utf8.Valid(body) {
+		return nil
+	}
+	offset := 0
+	for offset < len(body) {
+		r, size := utf8.DecodeRune(body[offset:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		offset += size
+	}
+	return &Problem{Kind: InvalidUTF8, Offset: int64(offset), Cause: "the body is not UTF-8"}
+}
+
+func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, error) {
+	if err := checkSize(body, l); err != nil {
+		return nil, err
+	}
+	if err := checkUTF8(body); err != nil {
+		return nil, err
+	}
+	c := newCanonicaliser(body, l, hasOnly)
+	if err := c.run(sel); err != nil {
+		return nil, err
+	}
+	if c.leaves == 0 && (hasOnly || c.ignored) {
+		return nil, &Problem{Kind: NothingSelected, Offset: -1, Cause: "the recipe leaves nothing of this body to compare"}
+	}
+	if hasOnly {
+		return c.picked(), nil
+	}
+	return c.out, nil
+}
+
+// picked writes the selected values as one object.
+func (c *canonicaliser) picked() []byte {
+	slices.SortFunc(c.picks, func(a, b pick) int { return strings.Compare(a.pointer, b.pointer) })
+	out := []byte{'{'}
+	for i, p := range c.picks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendQuoted(out, []byte(p.pointer)), ':')
+		out = append(out, p.text...)
+	}
+	return append(out, '}')
+}

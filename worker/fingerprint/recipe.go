@@ -1,0 +1,113 @@
+package fingerprint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The values of a recipe's fields.
+const (
+	// Version1 is the version of the canonical form that this package makes.
+	Version1 = 1
+	// SHA256 is the only algorithm of version 1.
+	SHA256 = "sha256"
+	// FormJSON hashes the canonical form of a JSON body.
+	FormJSON = "json"
+	// FormBytes hashes the body as it is.
+	FormBytes = "bytes"
+)
+
+// A Recipe says how a fingerprint is made. Its JSON form is stored with every document and stays readable for ever.
+type Recipe struct {
+	Version   int    `json:"v"`
+	Algorithm string `json:"alg"`
+	// Form is "json" or "bytes".
+	Form string `json:"form"`
+	// Ignore are JSON pointers (RFC 6901) to values that do not count.
+	Ignore []string `json:"ignore,omitempty"`
+	// Only are JSON pointers to the only values that count.
+	Only []string `json:"only,omitempty"`
+}
+
+// NewRecipe returns the newest recipe with these selections, sorted and without repeats. An empty form means "json". The
+// error names every fault at once, among them a selection that would leave nothing to compare.
+func NewRecipe(form string, ignore, only []string) (Recipe, error) {
+	if form == "" {
+		form = FormJSON
+	}
+	r := Recipe{Version: Version1, Algorithm: SHA256, Form: form, Ignore: sorted(ignore), Only: sorted(only)}
+	return r, r.Validate()
+}
+
+func sorted(pointers []string) []string {
+	if len(pointers) == 0 {
+		return nil
+	}
+	out := slices.Clone(pointers)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Equal reports whether two recipes always give the same hash for the same body. The order of selections does not matter.
+func (r Recipe) Equal(o Recipe) bool {
+	return r.Version == o.Version && r.Algorithm == o.Algorithm && r.Form == o.Form &&
+		slices.Equal(sorted(r.Ignore), sorted(o.Ignore)) && slices.Equal(sorted(r.Only), sorted(o.Only))
+}
+
+// Validate reports all faults of a recipe that is to be used for new documents.
+func (r Recipe) Validate() error {
+	var errs []error
+	if err := r.known(); err != nil {
+		errs = append(errs, err)
+	}
+	if r.Form == FormBytes && len(r.Ignore)+len(r.Only) > 0 {
+		errs = append(errs, errors.New("fingerprint: the form \"bytes\" hashes the whole body, so ignore and only must be empty"))
+	}
+	for _, list := range []struct {
+		name     string
+		pointers []string
+	}{{"ignore", r.Ignore}, {"only", r.Only}} {
+		for _, p := range list.pointers {
+			if _, err := parsePointer(p); err != nil {
+				errs = append(errs, fmt.Errorf("fingerprint: %s %q: %w", list.name, p, err))
+			}
+		}
+	}
+	if slices.Contains(r.Ignore, "") {
+		errs = append(errs, errors.New("fingerprint: ignore \"\" is the whole body: nothing would be left to compare"))
+	}
+	for _, o := range r.Only {
+		if i := slices.IndexFunc(r.Ignore, func(i string) bool { return covers(i, o) }); i >= 0 {
+			errs = append(errs, fmt.Errorf("fingerprint: only %q lies in ignore %q: it would never count", o, r.Ignore[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// known reports whether this version of the product can make the recipe's hashes.
+func (r Recipe) known() error {
+	if r.Version == Version1 && r.Algorithm == SHA256 && (r.Form == FormJSON || r.Form == FormBytes) {
+		return nil
+	}
+	return &UnknownRecipeError{Recipe: r}
+}
+
+// covers reports whether the value at pointer p contains the value at pointer q, or is it.
+func covers(p, q string) bool { return p == q || strings.HasPrefix(q, p+"/") }
+
+// ErrUnknownRecipe is what every [UnknownRecipeError] is.
+var ErrUnknownRecipe = errors.New("fingerprint: unknown recipe")
+
+// An UnknownRecipeError is returned for a recipe that this version of the product cannot make, usually because a newer
+// version stored it. Content under such a recipe is neither equal nor different.
+type UnknownRecipeError struct{ Recipe Recipe }
+
+func (e *UnknownRecipeError) Error() string {
+	return fmt.Sprintf("fingerprint: recipe version %d, algorithm %q, form %q is not known to this version of the product; "+
+		"use the version that stored it, or a newer one", e.Recipe.Version, e.Recipe.Algorithm, e.Recipe.Form)
+}
+
+// Is lets errors.Is find [ErrUnknownRecipe].
+func (e *UnknownRecipeError) Is(target error) bool { return target == ErrUnknownRecipe }

@@ -1,0 +1,123 @@
+package cosmosdb
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
+)
+
+// maxBatch is how many operations a batch may have.
+const maxBatch = 100
+
+// batchKey is the id of the first create of a batch, or else of its first operation: the guard by which fault plans know
+// the batch.
+func batchKey(body []byte) string {
+	ops, err := readBatch(body)
+	if err != nil || len(ops) == 0 {
+		return ""
+	}
+	for _, op := range ops {
+		if op.kind == "Create" {
+			return documentKey(op.body)
+		}
+	}
+	if ops[0].id != "" {
+		return ops[0].id
+	}
+	return documentKey(ops[0].body)
+}
+
+func readBatch(body []byte) ([]operation, error) {
+	var raw []struct {
+		OperationType string          `json:"operationType"`
+		ID            string          `json:"id"`
+		IfMatch       string          `json:"ifMatch"`
+		ResourceBody  json.RawMessage `json:"resourceBody"`
+	}
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return nil, err
+	}
+	ops := make([]operation, len(raw))
+	for i, r := range raw {
+		ops[i] = operation{kind: r.OperationType, id: r.ID, ifMatch: r.IfMatch, body: r.ResourceBody}
+	}
+	return ops, nil
+}
+
+// executeBatch carries out a batch: all operations happen, with status 200, or none, with status 207, the culprit's own
+// status and 424 for the others. Both come with a result for each operation, in order. Batches that are not atomic are
+// refused.
+func (a *Account) executeBatch(q *request, t *transaction) reply {
+	if !q.flag("x-ms-cosmos-batch-atomic") || q.flag("x-ms-cosmos-batch-continue-on-error") {
+		return a.refuseLocked(q, "a batch that is not atomic")
+	}
+	if len(q.body) > maxItem {
+		return refuse(http.StatusRequestEntityTooLarge, 0, "the batch is larger than 2 MB")
+	}
+	ops, err := readBatch(q.body)
+	if err != nil {
+		return refuse(http.StatusBadRequest, 0, "the batch is not a JSON array of operations")
+	}
+	if len(ops) == 0 || len(ops) > maxBatch {
+		return refuse(http.StatusBadRequest, 0, "a batch has 1 to 100 operations")
+	}
+	results := make([]result, len(ops))
+	failed := -1
+	for i, op := range ops {
+		if results[i] = t.apply(op); results[i].status >= 400 {
+			failed = i
+			break
+		}
+	}
+	if failed >= 0 {
+		t.pending = nil
+		return batchReply(http.StatusMultiStatus, ops, failDependents(results, failed), true)
+	}
+	t.commit()
+	return batchReply(http.StatusOK, ops, results, q.wantsMinimal())
+}
+
+// failDependents turns every result but the culprit's into 424, with no charge: the culprit has it all.
+func failDependents(results []result, culprit int) []result {
+	charge := 0.0
+	for _, r := range results {
+		charge += r.charge
+	}
+	out := make([]result, len(results))
+	for i := range out {
+		out[i] = result{status: http.StatusFailedDependency}
+	}
+	out[culprit] = results[culprit]
+	out[culprit].charge = round2(charge)
+	return out
+}
+
+func batchReply(status int, ops []operation, results []result, minimal bool) reply {
+	list := make([]any, len(results))
+	out := reply{status: status}
+	for i, r := range results {
+		o := jsondoc.NewObject()
+		o.Set("statusCode", float64(r.status))
+		if r.substatus != 0 {
+			o.Set("subStatusCode", float64(r.substatus))
+		}
+		o.Set("requestCharge", r.charge)
+		if r.etag != "" {
+			o.Set("eTag", r.etag)
+		}
+		if r.body != nil && (!minimal || ops[i].kind == "Read") {
+			if v, err := jsondoc.Parse(r.body); err == nil {
+				o.Set("resourceBody", v)
+			}
+		}
+		list[i] = o
+		out.charge += r.charge
+		if r.status >= 400 && r.status != http.StatusFailedDependency {
+			out.message = r.message
+		}
+	}
+	out.charge = round2(out.charge)
+	out.body = jsondoc.Encode(list)
+	return out
+}

@@ -1,0 +1,262 @@
+package cosmosdb
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/history"
+)
+
+// fate tells what becomes of a reply.
+type fate int
+
+const (
+	sent   fate = iota
+	cut         // the connection breaks instead
+	silent      // nothing is sent until the client gives up
+)
+
+// outcome is how a request ends.
+type outcome struct {
+	fate     fate
+	reply    reply
+	activity string
+	// reset asks for the error of a reset HTTP/2 stream in process.
+	reset bool
+}
+
+// serve carries a request through: who sent it, the faults before its effect, the effect, the faults after it. ctx ends
+// when the client has gone; it ends silences, and nothing else.
+func (a *Account) serve(ctx context.Context, q *request) outcome {
+	activity := a.activity(q)
+	if r := a.authenticate(q, time.Now()); r != nil {
+		return a.finish(q, activity, *r)
+	}
+	if o := a.strike(ctx, q, fault.Before, activity, reply{}); o != nil {
+		return *o
+	}
+	r, alive := a.perform(q, activity)
+	if !alive {
+		return outcome{fate: cut}
+	}
+	if o := a.strike(ctx, q, fault.After, activity, r); o != nil {
+		return *o
+	}
+	return outcome{reply: r, activity: activity}
+}
+
+// finish records a reply that needed no lock and returns it.
+func (a *Account) finish(q *request, activity string, r reply) outcome {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.record(q, activity, r, nil)
+	return outcome{reply: r, activity: activity}
+}
+
+// perform does what the request asks for, in one step as far as others can see. alive is false when the account has
+// been closed meanwhile, and then nothing has happened.
+func (a *Account) perform(q *request, activity string) (r reply, alive bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.shut {
+		return reply{}, false
+	}
+	var created []string
+	r, created = a.dispatch(q)
+	if c := a.findContainer(q.database(), q.container()); c != nil && r.session == "" && q.entity() != "" {
+		r.session = c.session()
+	}
+	a.record(q, activity, r, created)
+	return r, true
+}
+
+// dispatch finds the handler. created are the ids of documents that the request created.
+func (a *Account) dispatch(q *request) (r reply, created []string) {
+	if q.isData() && a.denied != nil {
+		return refuse(a.denied.status, a.denied.substatus, "the identity has no data plane role that allows this on the account"), nil
+	}
+	switch q.resource {
+	case accountResource:
+		return a.readAccount(q), nil
+	case documentFeed, documentResource:
+		return a.serveDocuments(q)
+	case databaseFeed, databaseResource, containerFeed, containerResource, offerFeed, offerResource:
+		return a.serveManagement(q), nil
+	case rangeFeed:
+		return a.readRanges(q), nil
+	default:
+		return a.refuseLocked(q, "the path "+q.path), nil
+	}
+}
+
+// refuseLocked answers a request for something that the account does not implement, and remembers it.
+func (a *Account) refuseLocked(q *request, what string) reply {
+	a.refusals = append(a.refusals, q.method+" "+q.path+": "+what)
+	r := refuse(http.StatusNotImplemented, 0, "the embedded Cosmos DB does not implement "+what)
+	a.opts.History.Add(history.Event{Op: history.RefusedByCosmos, Entity: q.entity(), Key: q.key, Status: r.status, Error: what})
+	return r
+}
+
+// record tells the history about a request that reached its end.
+func (a *Account) record(q *request, activity string, r reply, created []string) {
+	e := history.Event{
+		Op: q.op, Entity: q.entity(), Key: q.key, Status: r.status, Substatus: r.substatus,
+		Charge: r.charge, Activity: activity, Error: r.message, Documents: created,
+		Effect: r.status/100 == 2 && r.status != http.StatusMultiStatus && changes(q),
+	}
+	if key, ok, err := parsePartitionKey(q.header.Get(keyHeader)); ok && err == nil && q.isData() {
+		e.Partition = key.display()
+	}
+	a.opts.History.Add(e)
+}
+
+// changes reports whether the request changes something when it succeeds.
+func changes(q *request) bool {
+	switch q.op {
+	case history.ReadAccount, history.ReadDocument, history.QueryDocuments, history.ReadChangeFeed, history.ReadContainer:
+		return false
+	}
+	return q.method != http.MethodGet && !q.isQuery()
+}
+
+// strike carries out what the fault plan has for this moment. It returns nil when the request goes on.
+func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, activity string, r reply) *outcome {
+	act := a.opts.Faults.At(fault.Point{Op: q.op, Key: q.key, Phase: phase})
+	if !a.wait(act.Delay) {
+		return &outcome{fate: cut}
+	}
+	if act.Do != nil {
+		act.Do()
+	}
+	o := outcome{activity: activity}
+	switch act.Kind {
+	case fault.None:
+		return nil
+	case fault.Lag:
+		if phase == fault.Before && q.lags() {
+			q.lagged = true
+			return nil
+		}
+		o.reply = a.refuseFault(q, "a lagging replica at this point")
+	case fault.Drop:
+		o.fate, o.reset = cut, act.Condition == StreamReset
+	case fault.Silence:
+		o.fate = silent
+	case fault.Refuse:
+		o.reply = refusedBy(act, r)
+	case fault.Garble:
+		o.reply = garbled(act, phase, r)
+	default:
+		o.reply = a.refuseFault(q, fmt.Sprintf("the fault kind %d", act.Kind))
+	}
+	a.recordFault(q, phase, act.Kind, o)
+	if o.fate == silent {
+		a.silence(ctx)
+	}
+	return &o
+}
+
+// lags reports whether a lagging replica could serve the request.
+func (q *request) lags() bool {
+	return q.op == history.ReadDocument || q.op == history.QueryDocuments
+}
+
+// wait lets d pass, and reports false when the account is closed before that.
+func (a *Account) wait(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-a.closed:
+		return false
+	}
+}
+
+func (a *Account) silence(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-a.closed:
+	}
+}
+
+// refusedBy makes the reply of a Refuse. The session token of the real reply, where there is one, stays.
+func refusedBy(act fault.Action, real reply) reply {
+	r := refuse(act.Status, act.Substatus, "refused by the fault plan")
+	r.session, r.charge = real.session, 0
+	if act.Body != "" {
+		r.body = []byte(act.Body)
+		if strings.HasPrefix(act.Body, "<") {
+			r.mediaType = "text/html"
+		}
+	}
+	if act.RetryHint {
+		r = r.with("x-ms-retry-after-ms", strconv.FormatInt(act.RetryAfter.Milliseconds(), 10))
+	}
+	return r
+}
+
+// garbled makes a reply that is not what the client expects.
+func garbled(act fault.Action, phase fault.Phase, real reply) reply {
+	r := real
+	r.message = "garbled by the fault plan"
+	if act.Status != 0 {
+		r.status = act.Status
+	}
+	if r.status == 0 || r.status == http.StatusBadRequest && phase == fault.Before {
+		r = htmlBadRequest()
+	} else {
+		r.body, r.mediaType = []byte(`{"id":"`), "application/json"
+	}
+	if act.Body != "" {
+		r.body = []byte(act.Body)
+	}
+	return r
+}
+
+func (a *Account) refuseFault(q *request, what string) reply {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refuseLocked(q, what)
+}
+
+var faultNames = map[fault.Kind]string{
+	fault.Drop: "drop", fault.Silence: "silence", fault.Refuse: "refuse", fault.Garble: "garble",
+}
+
+// recordFault tells the history about a fault that took the place of the reply.
+func (a *Account) recordFault(q *request, phase fault.Phase, kind fault.Kind, o outcome) {
+	note := faultNames[kind]
+	if note == "" {
+		return
+	}
+	when := "fault before the effect: "
+	if phase == fault.After {
+		when = "fault after the effect: "
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.opts.History.Add(history.Event{
+		Op: q.op, Entity: q.entity(), Key: q.key, Status: o.reply.status, Substatus: o.reply.substatus,
+		Error: o.reply.message, Activity: o.activity, Note: when + note,
+	})
+}
+
+// activity returns the client's id of the request, or makes one up.
+func (a *Account) activity(q *request) string {
+	if id := q.header.Get("x-ms-activity-id"); id != "" {
+		return id
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.anyActivity++
+	return fmt.Sprintf("00000000-0000-0000-0000-%012x", a.anyActivity)
+}

@@ -1,0 +1,82 @@
+package jsondoc
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Encode writes a value as JSON without insignificant space.
+func Encode(v any) []byte { return appendValue(nil, v) }
+
+// String returns a value as JSON text.
+func String(v any) string { return string(Encode(v)) }
+
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case bool:
+		return strconv.AppendBool(b, v)
+	case float64:
+		return appendNumber(b, v)
+	case string:
+		return appendString(b, v)
+	case []any:
+		b = append(b, '[')
+		for i, e := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendValue(b, e)
+		}
+		return append(b, ']')
+	case *Object:
+		return appendObject(b, v)
+	default:
+		return append(b, "null"...)
+	}
+}
+
+func appendObject(b []byte, o *Object) []byte {
+	b = append(b, '{')
+	for i, n := range o.names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, n)
+		b = append(b, ':')
+		b = appendValue(b, o.values[n])
+	}
+	return append(b, '}')
+}
+
+// appendNumber writes a double with the fewest digits that read back as the same double, without an exponent where
+// JavaScript writes none.
+func appendNumber(b []byte, f float64) []byte {
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		return strconv.AppendFloat(b, f, 'e', -1, 64)
+	}
+	return strconv.AppendFloat(b, f, 'f', -1, 64)
+}
+
+const hexDigits = "0123456789abcdef"
+
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, '\\', 'n')
+		case r == '\r':
+			b = append(b, '\\', 'r')
+		case r == '\t':
+			b = append(b, '\\', 't')
+		case r < 0x20:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,257 @@
+package cosmosdb
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
+)
+
+// maxItem is the size of the largest document and of the largest request, in bytes.
+const maxItem = 2 << 20
+
+// maxID is the length of the longest document id, in bytes.
+const maxID = 1023
+
+// operation is one thing to do with one document, alone or in a batch.
+type operation struct {
+	kind    string // one of the words of the batch protocol: Create, Upsert, Replace, Patch, Delete, Read
+	id      string // of Replace, Patch, Delete and Read
+	ifMatch string
+	body    []byte
+}
+
+// result is what became of an operation.
+type result struct {
+	status    int
+	substatus int
+	message   string
+	charge    float64
+	etag      string
+	body      []byte
+}
+
+func failure(status, substatus int, charge float64, format string, args ...any) result {
+	return result{status: status, substatus: substatus, charge: charge, message: fmt.Sprintf(format, args...)}
+}
+
+func badRequest(format string, args ...any) result {
+	return failure(http.StatusBadRequest, 0, 1, format, args...)
+}
+
+// apply carries out one operation within the transaction. A failed operation has changed nothing.
+func (t *transaction) apply(op operation) result {
+	switch op.kind {
+	case "Create":
+		return t.create(op)
+	case "Upsert":
+		return t.upsert(op)
+	case "Replace":
+		return t.replace(op)
+	case "Patch":
+		return t.patch(op)
+	case "Delete":
+		return t.delete(op)
+	case "Read":
+		return t.read(op)
+	default:
+		return badRequest("unknown operation type %q", op.kind)
+	}
+}
+
+func (t *transaction) create(op operation) result {
+	doc, id, refused := t.admit(op.body)
+	if refused != nil {
+		return *refused
+	}
+	if t.live(id) != nil || t.blocked(id) {
+		return failure(http.StatusConflict, 0, chargeConflict, "a document with this id and partition key already exists")
+	}
+	return t.put(id, doc, nil, http.StatusCreated)
+}
+
+// upsert creates or replaces. A condition on a document that does not exist is not looked at; this is how clients
+// describe the service, and was not tried.
+func (t *transaction) upsert(op operation) result {
+	doc, id, refused := t.admit(op.body)
+	if refused != nil {
+		return *refused
+	}
+	old := t.live(id)
+	if old == nil {
+		return t.put(id, doc, nil, http.StatusCreated)
+	}
+	if refused := matches(op, old); refused != nil {
+		return *refused
+	}
+	return t.put(id, doc, old, http.StatusOK)
+}
+
+func (t *transaction) replace(op operation) result {
+	doc, id, refused := t.admit(op.body)
+	if refused != nil {
+		return *refused
+	}
+	if id != op.id {
+		return badRequest("the id in the document is not that of the request")
+	}
+	old, refused := t.target(op)
+	if refused != nil {
+		return *refused
+	}
+	return t.put(id, doc, old, http.StatusOK)
+}
+
+func (t *transaction) patch(op operation) result {
+	p, err := readPatch(op.body)
+	if err != nil {
+		return badRequest("%v", err)
+	}
+	old, refused := t.target(op)
+	if refused != nil {
+		return *refused
+	}
+	if ok, err := p.applies(old.doc); err != nil {
+		return badRequest("%v", err)
+	} else if !ok {
+		return failure(http.StatusPreconditionFailed, 0, chargeConflict, "the condition of the patch is not met")
+	}
+	doc := old.doc.Clone()
+	for _, step := range p.steps {
+		if err := step.apply(doc); err != nil {
+			return badRequest("%v", err)
+		}
+	}
+	doc, _, refused = t.admit(jsondoc.Encode(doc))
+	if refused != nil {
+		return *refused
+	}
+	return t.put(op.id, doc, old, http.StatusOK)
+}
+
+func (t *transaction) delete(op operation) result {
+	old, refused := t.target(op)
+	if refused != nil {
+		return *refused
+	}
+	t.remove(old)
+	return result{status: http.StatusNoContent, charge: createCharge(t.container.def, old)}
+}
+
+func (t *transaction) read(op operation) result {
+	v := t.live(op.id)
+	if v == nil {
+		return notFound()
+	}
+	return result{status: http.StatusOK, charge: t.account.readCharge(len(v.raw)), etag: v.etag, body: v.raw}
+}
+
+func notFound() result {
+	return failure(http.StatusNotFound, 0, chargeFailedRead, "no document has this id in this partition")
+}
+
+// target finds the existing document of an operation and checks its condition.
+func (t *transaction) target(op operation) (*version, *result) {
+	old := t.live(op.id)
+	if old == nil {
+		r := notFound()
+		return nil, &r
+	}
+	return old, matches(op, old)
+}
+
+func matches(op operation, old *version) *result {
+	if op.ifMatch == "" || op.ifMatch == "*" || op.ifMatch == old.etag {
+		return nil
+	}
+	r := failure(http.StatusPreconditionFailed, 0, chargeConflict, "the document has another ETag than If-Match")
+	return &r
+}
+
+// put writes a document unless it breaks a unique key.
+func (t *transaction) put(id string, doc *jsondoc.Object, old *version, status int) result {
+	if t.breaksUniqueKey(id, doc) {
+		return failure(http.StatusConflict, 0, chargeConflict, "unique index constraint violation")
+	}
+	v := t.write(id, doc, old)
+	charge := createCharge(t.container.def, v)
+	if old != nil {
+		charge = replaceCharge(t.container.def, v)
+	}
+	return result{status: status, charge: charge, etag: v.etag, body: v.raw}
+}
+
+// admit reads a document and holds it against everything that can be said without looking at other documents.
+func (t *transaction) admit(body []byte) (*jsondoc.Object, string, *result) {
+	no := func(r result) (*jsondoc.Object, string, *result) { return nil, "", &r }
+	if len(body) > maxItem {
+		return no(failure(http.StatusRequestEntityTooLarge, 0, 1, "the document has %d bytes, at most %d are allowed", len(body), maxItem))
+	}
+	doc, err := jsondoc.ParseObject(body)
+	if errors.Is(err, jsondoc.ErrTooDeep) {
+		return no(badRequest("the document is nested more than %d levels", jsondoc.MaxDepth))
+	}
+	if err != nil {
+		return no(badRequest("the document is not valid: %v", err))
+	}
+	id, ok := doc.Text("id")
+	if !ok || id == "" || len(id) > maxID {
+		return no(badRequest("the document needs an id, a string of 1 to %d bytes", maxID))
+	}
+	if ttl, ok := doc.Get("ttl"); ok {
+		if _, err := readTTL(ttl); err != nil {
+			return no(badRequest("%v", err))
+		}
+	}
+	key := t.container.def.keyOf(doc)
+	if key.String() != t.key.String() {
+		return no(failure(http.StatusBadRequest, substatusKeyMismatch, 1, "the partition key of the request is not that of the document"))
+	}
+	if err := t.container.def.checkSize(key); err != nil {
+		return no(badRequest("%v", err))
+	}
+	return doc, id, nil
+}
+
+// breaksUniqueKey reports whether another document of the partition has the same values at the paths of a unique key. A
+// missing value counts as null.
+func (t *transaction) breaksUniqueKey(id string, doc *jsondoc.Object) bool {
+	for _, paths := range t.container.def.uniqueKeys {
+		want := uniqueValue(doc, paths)
+		for _, other := range t.neighbours() {
+			if other.id != id && uniqueValue(other.doc, paths) == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// neighbours returns the live documents of the partition as the transaction sees them.
+func (t *transaction) neighbours() []*version {
+	ids := map[string]bool{}
+	for id := range t.container.documents {
+		if id.partition == t.key.String() {
+			ids[id.id] = true
+		}
+	}
+	for _, v := range t.pending {
+		ids[v.id] = true
+	}
+	var list []*version
+	for id := range ids {
+		if v := t.live(id); v != nil {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+func uniqueValue(doc *jsondoc.Object, paths [][]string) string {
+	values := make([]any, len(paths))
+	for i, p := range paths {
+		values[i], _ = jsondoc.At(doc, p)
+	}
+	return jsondoc.String(values)
+}

@@ -1,0 +1,183 @@
+package cosmosdb
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
+	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/query"
+)
+
+// maxPatch is how many steps a patch may have.
+const maxPatch = 10
+
+// patch is a partial update. It knows add, set, replace, remove and incr; move is not known, and azcosmos cannot send it.
+type patch struct {
+	condition string
+	steps     []patchStep
+}
+
+type patchStep struct {
+	op    string
+	path  []string
+	value any
+	given bool // the step has a value
+}
+
+func readPatch(body []byte) (patch, error) {
+	doc, err := jsondoc.ParseObject(body)
+	if err != nil {
+		return patch{}, fmt.Errorf("the patch is not valid: %w", err)
+	}
+	p := patch{}
+	p.condition, _ = doc.Text("condition")
+	list, _ := doc.Get("operations")
+	steps, ok := list.([]any)
+	if !ok || len(steps) == 0 || len(steps) > maxPatch {
+		return patch{}, fmt.Errorf("a patch has 1 to %d operations", maxPatch)
+	}
+	for _, s := range steps {
+		step, err := readPatchStep(s)
+		if err != nil {
+			return patch{}, err
+		}
+		p.steps = append(p.steps, step)
+	}
+	return p, nil
+}
+
+func readPatchStep(v any) (patchStep, error) {
+	o, ok := v.(*jsondoc.Object)
+	if !ok {
+		return patchStep{}, errors.New("an operation of the patch is not an object")
+	}
+	s := patchStep{}
+	s.op, _ = o.Text("op")
+	s.op = strings.ToLower(s.op)
+	path, _ := o.Text("path")
+	if !strings.HasPrefix(path, "/") || len(path) < 2 {
+		return patchStep{}, fmt.Errorf("the path %q of the patch does not begin with a slash and a name", path)
+	}
+	for _, name := range strings.Split(path[1:], "/") {
+		s.path = append(s.path, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+	}
+	s.value, s.given = o.Get("value")
+	if strings.HasPrefix(s.path[0], "_") && len(s.path) == 1 && slices.Contains(systemProperties, s.path[0]) || s.path[0] == "id" {
+		return patchStep{}, fmt.Errorf("the path %q of the patch cannot be changed", path)
+	}
+	if !s.given && s.op != "remove" {
+		return patchStep{}, fmt.Errorf("the operation %s of the patch has no value", s.op)
+	}
+	return s, nil
+}
+
+var systemProperties = []string{"_rid", "_self", "_etag", "_attachments", "_ts"}
+
+// applies reports whether the condition of the patch holds for a document.
+func (p patch) applies(doc *jsondoc.Object) (bool, error) {
+	if p.condition == "" {
+		return true, nil
+	}
+	c, err := query.ParseCondition(p.condition)
+	if err != nil {
+		return false, err
+	}
+	return c.Matches(doc, nil), nil
+}
+
+func (s patchStep) apply(doc *jsondoc.Object) error {
+	parent, ok := jsondoc.At(doc, s.path[:len(s.path)-1])
+	if list, inList := s.listParent(doc); inList {
+		return s.applyToList(doc, list)
+	}
+	o, isObject := parent.(*jsondoc.Object)
+	if !ok || !isObject {
+		return fmt.Errorf("the patch goes to %s, whose parent does not exist", s.where())
+	}
+	name := s.path[len(s.path)-1]
+	old, exists := o.Get(name)
+	switch s.op {
+	case "add", "set":
+		o.Set(name, jsondoc.Clone(s.value))
+	case "replace":
+		if !exists {
+			return fmt.Errorf("the patch replaces %s, which does not exist", s.where())
+		}
+		o.Set(name, jsondoc.Clone(s.value))
+	case "remove":
+		if !o.Delete(name) {
+			return fmt.Errorf("the patch removes %s, which does not exist", s.where())
+		}
+	case "incr":
+		sum, err := s.increment(old, exists)
+		if err != nil {
+			return err
+		}
+		o.Set(name, sum)
+	default:
+		return fmt.Errorf("unknown patch operation %q", s.op)
+	}
+	return nil
+}
+
+func (s patchStep) where() string { return "/" + strings.Join(s.path, "/") }
+
+func (s patchStep) increment(old any, exists bool) (any, error) {
+	by, ok := s.value.(float64)
+	if !ok {
+		return nil, fmt.Errorf("the patch increments %s by something that is not a number", s.where())
+	}
+	if !exists {
+		return by, nil
+	}
+	n, ok := old.(float64)
+	if !ok {
+		return nil, fmt.Errorf("the patch increments %s, which is not a number", s.where())
+	}
+	return n + by, nil
+}
+
+// listParent returns the list whose element the path names, if it names one. Lists inside lists are not reached.
+func (s patchStep) listParent(doc *jsondoc.Object) ([]any, bool) {
+	v, _ := jsondoc.At(doc, s.path[:len(s.path)-1])
+	list, ok := v.([]any)
+	return list, ok && len(s.path) > 1
+}
+
+func (s patchStep) applyToList(doc *jsondoc.Object, list []any) error {
+	last := s.path[len(s.path)-1]
+	i := len(list)
+	if last != "-" {
+		var err error
+		if i, err = strconv.Atoi(last); err != nil {
+			return fmt.Errorf("the patch goes to %s, which is no element of the array", s.where())
+		}
+	}
+	inside := i >= 0 && i < len(list)
+	switch {
+	case s.op == "add" && i >= 0 && i <= len(list):
+		list = slices.Insert(slices.Clone(list), i, jsondoc.Clone(s.value))
+	case s.op == "set" && i == len(list):
+		list = append(slices.Clone(list), jsondoc.Clone(s.value))
+	case (s.op == "set" || s.op == "replace") && inside:
+		list = slices.Clone(list)
+		list[i] = jsondoc.Clone(s.value)
+	case s.op == "remove" && inside:
+		list = slices.Delete(slices.Clone(list), i, i+1)
+	case s.op == "incr" && inside:
+		sum, err := s.increment(list[i], true)
+		if err != nil {
+			return err
+		}
+		list = slices.Clone(list)
+		list[i] = sum
+	default:
+		return fmt.Errorf("the patch goes to %s, which is outside the array", s.where())
+	}
+	owner, _ := jsondoc.At(doc, s.path[:len(s.path)-2])
+	owner.(*jsondoc.Object).Set(s.path[len(s.path)-2], list)
+	return nil
+}

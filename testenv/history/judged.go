@@ -1,0 +1,97 @@
+package history
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+)
+
+// completion is a completed delivery: the part of the log in which it must have been judged.
+type completion struct {
+	message      *message
+	from, until  int // positions of the lock and of the completion
+	lock, settle Event
+	judged       bool
+}
+
+// judgement is a moment at which one delivery can have learnt that the documents are committed: a create that went through,
+// or a read of the document after a create was refused. One moment serves one delivery.
+type judgement struct {
+	// since is the position of the create, at is that of the create or of the read.
+	since, at int
+}
+
+func everyCompletionIsJudged(v *view, expect Expect) (checked int, broken []Violation) {
+	byDocument := map[string][]*completion{}
+	var order []string
+	for _, m := range v.messages {
+		for _, c := range completions(m) {
+			checked++
+			id := expect.DocumentID(m.key)
+			if byDocument[id] == nil {
+				order = append(order, id)
+			}
+			byDocument[id] = append(byDocument[id], c)
+		}
+	}
+	for _, id := range order {
+		match(byDocument[id], judgements(v.documents[id]))
+		for _, c := range byDocument[id] {
+			if !c.judged {
+				broken = append(broken, Violation{What: c.message.describe() + " was completed although this delivery learnt nothing of document " + id, Events: []Event{c.lock, c.settle}})
+			}
+		}
+	}
+	return checked, broken
+}
+
+// completions finds the completed deliveries of a message. Dead letters are completed by people, who may discard them.
+func completions(m *message) []*completion {
+	if m.dead() {
+		return nil
+	}
+	var found []*completion
+	for _, e := range m.events {
+		if !e.Effect || (e.Op != Complete && e.Op != Take) {
+			continue
+		}
+		c := &completion{message: m, from: e.Seq, until: e.Seq, lock: e, settle: e}
+		for _, l := range m.events {
+			if l.Seq < e.Seq && l.Effect && l.Lock == e.Lock && (l.Op == Lock || l.Op == ReceiveDeferred) {
+				c.from, c.lock = l.Seq, l
+			}
+		}
+		found = append(found, c)
+	}
+	return found
+}
+
+// judgements finds the moments in the events of one document.
+func judgements(events []Event) []judgement {
+	var found []judgement
+	refused := 0
+	for _, e := range events {
+		switch {
+		case len(created(e)) > 0:
+			found = append(found, judgement{since: e.Seq, at: e.Seq})
+		case e.Op == CreateDocument, e.Op == ExecuteBatch:
+			refused = e.Seq
+		case e.Op == ReadDocument && e.Status == http.StatusOK && refused > 0:
+			found = append(found, judgement{since: refused, at: e.Seq})
+		}
+	}
+	return found
+}
+
+// match gives each judgement to the delivery that was open at the time and was completed first.
+func match(completions []*completion, judgements []judgement) {
+	slices.SortStableFunc(completions, func(a, b *completion) int { return cmp.Compare(a.until, b.until) })
+	for _, j := range judgements {
+		for _, c := range completions {
+			if !c.judged && c.from <= j.since && j.at <= c.until {
+				c.judged = true
+				break
+			}
+		}
+	}
+}

@@ -114,6 +114,8 @@ func TestCheckFindsEveryBrokenPromise(t *testing.T) {
 			events: []history.Event{broker(history.Send, "a", 1, ""), broker(history.Lock, "a", 1, "L1"), broker(history.Complete, "a", 1, "L1")}},
 		{name: "a completion after a refused create that nobody read", want: "learnt nothing of document a",
 			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 409), broker(history.Complete, "a", 1, "L1")}},
+		{name: "a completion after a throttled create and a read", want: "learnt nothing of document a",
+			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 429), store(history.ReadDocument, "a", 200), broker(history.Complete, "a", 1, "L1")}},
 		{name: "a completion after a read that found nothing", want: "learnt nothing of document a",
 			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 409), store(history.ReadDocument, "a", 404), broker(history.Complete, "a", 1, "L1")}},
 		{name: "a completion on the judgement of the delivery before", want: "learnt nothing of document a",

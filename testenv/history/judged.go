@@ -74,13 +74,24 @@ func judgements(events []Event) []judgement {
 		switch {
 		case len(created(e)) > 0:
 			found = append(found, judgement{since: e.Seq, at: e.Seq})
-		case e.Op == CreateDocument, e.Op == ExecuteBatch:
+		case refusedCreate(e):
 			refused = e.Seq
 		case e.Op == ReadDocument && e.Status == http.StatusOK && refused > 0:
 			found = append(found, judgement{since: refused, at: e.Seq})
 		}
 	}
 	return found
+}
+
+// refusedCreate reports whether a create was answered that something stands there. The answer to a batch holds that inside.
+func refusedCreate(e Event) bool {
+	switch e.Op {
+	case CreateDocument:
+		return e.Status == http.StatusConflict
+	case ExecuteBatch:
+		return e.Status == http.StatusConflict || e.Status == http.StatusMultiStatus || e.Status == http.StatusOK
+	}
+	return false
 }
 
 // match gives each judgement to the delivery that was open at the time and was completed first.

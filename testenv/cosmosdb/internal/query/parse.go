@@ -1,0 +1,249 @@
+package query
+
+import (
+	"slices"
+	"strings"
+)
+
+// Query is a query that has been read.
+type Query struct {
+	star  bool
+	value bool
+	count bool
+	items []item
+	where expression
+	order expression
+	desc  bool
+
+	// Skip and Limit are OFFSET and LIMIT, or TOP. Limit is -1 where there is none.
+	Skip, Limit int
+}
+
+// item is one projected value.
+type item struct {
+	name string
+	expr expression
+}
+
+// Condition is a condition alone, as in a conditional patch.
+type Condition struct{ where expression }
+
+// Parse reads a query.
+func Parse(text string) (*Query, error) {
+	tokens, err := scan(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{tokens: tokens}
+	q := &Query{Limit: -1}
+	for _, step := range []func(*Query) error{p.selectClause, p.fromClause, p.whereClause, p.orderClause, p.limitClause} {
+		if err := step(q); err != nil {
+			return nil, err
+		}
+	}
+	if t := p.peek(); t.kind != endToken {
+		return nil, p.unexpected(t)
+	}
+	if err := p.bind(q); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// ParseCondition reads "FROM c WHERE ...".
+func ParseCondition(text string) (Condition, error) {
+	q, err := Parse("SELECT * " + text)
+	if err != nil {
+		return Condition{}, err
+	}
+	return Condition{where: q.where}, nil
+}
+
+type parser struct {
+	tokens []token
+	at     int
+	alias  string
+	paths  []*pathExpression
+	depth  int
+	// counting lets the next call be COUNT.
+	counting bool
+}
+
+// maxNesting bounds how deep expressions may be nested.
+const maxNesting = 200
+
+func (p *parser) peek() token { return p.tokens[p.at] }
+
+func (p *parser) take() token {
+	t := p.tokens[p.at]
+	if t.kind != endToken {
+		p.at++
+	}
+	return t
+}
+
+// accept takes the next token when it is the keyword or mark.
+func (p *parser) accept(text string) bool {
+	if p.peek().is(text) {
+		p.at++
+		return true
+	}
+	return false
+}
+
+func (p *parser) expect(text string) error {
+	if !p.accept(text) {
+		return p.unexpected(p.peek())
+	}
+	return nil
+}
+
+var unsupportedWords = []string{"JOIN", "GROUP", "DISTINCT", "LIKE", "EXISTS", "ARRAY", "ESCAPE", "HAVING", "RANK"}
+
+func (p *parser) unexpected(t token) error {
+	if t.kind == wordToken && slices.Contains(unsupportedWords, strings.ToUpper(t.text)) {
+		return &Unsupported{Feature: strings.ToUpper(t.text)}
+	}
+	if t.kind == markToken && strings.Contains("+-*/%&|^~||?:{", t.text) {
+		return &Unsupported{Feature: "the operator " + t.text}
+	}
+	return &SyntaxError{Near: t.text}
+}
+
+func (p *parser) selectClause(q *Query) error {
+	if err := p.expect("SELECT"); err != nil {
+		return err
+	}
+	if p.accept("TOP") {
+		n, err := p.natural()
+		if err != nil {
+			return err
+		}
+		q.Limit = n
+	}
+	if p.accept("*") {
+		q.star = true
+		return nil
+	}
+	if q.value = p.accept("VALUE"); q.value && p.peek().is("COUNT") {
+		q.count, p.counting = true, true
+	}
+	for {
+		e, err := p.expression()
+		if err != nil {
+			return err
+		}
+		i := item{expr: e, name: p.nameOf(e)}
+		if p.accept("AS") {
+			if i.name = p.take().text; q.value {
+				return &SyntaxError{Near: "AS"}
+			}
+		}
+		q.items = append(q.items, i)
+		if q.value || !p.accept(",") {
+			return nil
+		}
+	}
+}
+
+// nameOf is the member that a projected value gets without an alias; unnamed ones are filled in later.
+func (p *parser) nameOf(e expression) string {
+	if path, ok := e.(*pathExpression); ok && len(path.steps) > 0 {
+		if name, ok := path.steps[len(path.steps)-1].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+func (p *parser) fromClause(*Query) error {
+	if err := p.expect("FROM"); err != nil {
+		return err
+	}
+	t := p.take()
+	if t.kind != wordToken {
+		return p.unexpected(t)
+	}
+	p.alias = t.text
+	if p.peek().is(".") || p.peek().is("IN") {
+		return &Unsupported{Feature: "FROM over a part of the documents"}
+	}
+	p.accept("AS")
+	if t := p.peek(); t.kind == wordToken && !slices.ContainsFunc([]string{"WHERE", "ORDER", "OFFSET", "JOIN", "GROUP"}, t.is) {
+		p.alias = p.take().text
+	}
+	if p.peek().is("IN") || p.peek().is(",") {
+		return &Unsupported{Feature: "FROM over a part of the documents"}
+	}
+	return nil
+}
+
+func (p *parser) whereClause(q *Query) (err error) {
+	if p.accept("WHERE") {
+		q.where, err = p.expression()
+	}
+	return err
+}
+
+func (p *parser) orderClause(q *Query) (err error) {
+	if !p.accept("ORDER") {
+		return nil
+	}
+	if err := p.expect("BY"); err != nil {
+		return err
+	}
+	if q.order, err = p.expression(); err != nil {
+		return err
+	}
+	if _, ok := q.order.(*pathExpression); !ok {
+		return &Unsupported{Feature: "ORDER BY something other than a path"}
+	}
+	if q.desc = p.accept("DESC"); !q.desc {
+		p.accept("ASC")
+	}
+	if p.peek().is(",") {
+		return &Unsupported{Feature: "ORDER BY several paths"}
+	}
+	return nil
+}
+
+func (p *parser) limitClause(q *Query) (err error) {
+	if !p.accept("OFFSET") {
+		return nil
+	}
+	if q.Skip, err = p.natural(); err != nil {
+		return err
+	}
+	if err := p.expect("LIMIT"); err != nil {
+		return err
+	}
+	q.Limit, err = p.natural()
+	return err
+}
+
+// natural reads a number that is a count.
+func (p *parser) natural() (int, error) {
+	t := p.take()
+	if t.kind == parameterToken {
+		return 0, &Unsupported{Feature: "a parameter as a count"}
+	}
+	if n := int(t.number); t.kind == numberToken && float64(n) == t.number {
+		return n, nil
+	}
+	return 0, p.unexpected(t)
+}
+
+// bind checks that every path begins with the alias, which stands after the paths of the SELECT clause.
+func (p *parser) bind(q *Query) error {
+	for _, path := range p.paths {
+		if path.root != p.alias && !strings.EqualFold(path.root, "root") {
+			return &SyntaxError{Near: path.root}
+		}
+	}
+	for i, it := range q.items {
+		if it.name == "" {
+			q.items[i].name = "$" + string(rune('1'+i))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package cosmosstore
+
+import (
+	"net/http"
+)
+
+// operation is what the store asked of the account.
+type operation string
+
+const (
+	opCreate        operation = "create"
+	opBatch         operation = "batch"           // the whole batch, by its HTTP status
+	opBatchCreate   operation = "create in batch" // one create of a batch, by its own status
+	opRead          operation = "read"
+	opReadContainer operation = "container read" // of account and container, before anything else
+)
+
+// class is what an answer means for the one who asked.
+type class int
+
+const (
+	// done: the operation had its effect, or the document was read.
+	done class = iota + 1
+	// exists: a document with the id, or with a unique key, stands there.
+	exists
+	// absent: there is no such document, or a replica has not seen it yet.
+	absent
+	// lagging: no replica has reached the session token yet.
+	lagging
+	// contended: nothing happened, and a short random wait helps.
+	contended
+	// unclear: a write may have happened. The same write may be repeated, since it carries its nonce.
+	unclear
+	// senseless: an answer that does not belong to the question. A write may have happened.
+	senseless
+	// unavailable: nothing happened, and the store cannot be used now.
+	unavailable
+	// tooLarge: the documents are larger than the store takes.
+	tooLarge
+	// partitionFull: the logical partition takes no more.
+	partitionFull
+	// misconfigured: nothing can be stored until a person changes something.
+	misconfigured
+	// refused: the service refused this request for a cause that its status does not tell. It may be this message or the
+	// whole store: a read of another document tells them apart.
+	refused
+	// rolledBack: another operation of the batch failed.
+	rolledBack
+)
+
+// The substatuses that change what a status means.
+const (
+	subWriteForbidden      = 3    // 403: this region takes no writes, a fail-over is going on
+	subAccountMoving       = 1008 // 403: the account is not found in this region, a fail-over is going on
+	subPartitionFull       = 1014 // 403: the logical partition has reached its size
+	subWrongPartitionKey   = 1001 // 400: the value in the document is not the one in the header
+	subSessionBehind       = 1002 // 404: the replica has not reached the session token
+	subOwnerMissing        = 1003 // 404: the container or the database does not exist
+	subContainerBeingBuilt = 1013 // 404: the container is being created
+)
+
+// classify says what an answer means. It is a pure function of plain values, and the only place where statuses count.
+func classify(op operation, a answer) class {
+	switch a.failure {
+	case answered:
+		return classifyStatus(op, a)
+	case notSent, noToken:
+		return unavailable
+	case severalRegions:
+		return misconfigured
+	}
+	if op == opCreate || op == opBatch {
+		return unclear
+	}
+	return unavailable
+}
+
+func classifyStatus(op operation, a answer) class {
+	write := op == opCreate || op == opBatch || op == opBatchCreate
+	switch a.status {
+	case http.StatusTooManyRequests:
+		return unavailable
+	case http.StatusForbidden:
+		return classifyForbidden(a.substatus)
+	case http.StatusNotFound:
+		return classifyNotFound(op, a.substatus)
+	case http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		if write {
+			return unclear
+		}
+		return unavailable
+	case statusRetryWith:
+		return contended
+	case http.StatusRequestEntityTooLarge:
+		if write {
+			return tooLarge
+		}
+		return refused
+	case http.StatusBadRequest:
+		if a.substatus == subWrongPartitionKey && write {
+			return misconfigured
+		}
+		return refused
+	case http.StatusConflict:
+		if op == opCreate || op == opBatchCreate {
+			return exists
+		}
+		return senseless
+	case http.StatusFailedDependency:
+		if op == opBatchCreate {
+			return rolledBack
+		}
+		return senseless
+	}
+	return classifyOther(op, a.status)
+}
+
+// statusRetryWith is what the service answers to one of several writes that meet.
+const statusRetryWith = 449
+
+// classifyOther handles the statuses that have one good meaning or none.
+func classifyOther(op operation, status int) class {
+	good := http.StatusOK
+	if op == opCreate || op == opBatchCreate {
+		good = http.StatusCreated
+	}
+	switch {
+	case status == good:
+		return done
+	case status >= 500:
+		if op == opRead || op == opReadContainer {
+			return unavailable
+		}
+		return unclear
+	case status >= 400:
+		return refused
+	}
+	return senseless
+}
+
+func classifyForbidden(substatus int) class {
+	switch substatus {
+	case subWriteForbidden, subAccountMoving:
+		return unavailable
+	case subPartitionFull:
+		return partitionFull
+	}
+	return misconfigured // a role or a firewall rule is missing, or the identity may not do this at all
+}
+
+func classifyNotFound(op operation, substatus int) class {
+	switch {
+	case substatus == subContainerBeingBuilt:
+		return unavailable
+	case op == opRead && substatus == subSessionBehind:
+		return lagging
+	case substatus == subSessionBehind:
+		return unavailable
+	case op == opRead && substatus != subOwnerMissing:
+		return absent
+	}
+	return misconfigured // a create, or the container itself, is not found: the container or the database is missing
+}
+
+// fixFor says what a person can do about a misconfigured answer.
+func fixFor(a answer) string {
+	switch {
+	case a.failure == severalRegions:
+		return fixSeveralRegions
+	case a.status == http.StatusUnauthorized:
+		return "Check that the key belongs to this account and has not been rotated, or that the identity exists in its tenant; " +
+			"check the clock of this machine."
+	case a.status == http.StatusForbidden && a.substatus == 5300:
+		return "Use the account key, or an identity with a data plane role: a token cannot do this."
+	case a.status == http.StatusForbidden:
+		return "Give the identity a data plane role that may read metadata and create and read items, such as Cosmos DB Built-in " +
+			"Data Contributor, and check the firewall and private endpoint of the account. A new role takes some minutes to work."
+	case a.status == http.StatusBadRequest && a.substatus == subWrongPartitionKey:
+		return "The partition key of the container has changed: it must be the one that the container had when the store read it. " +
+			"The store reads it again."
+	case a.status == http.StatusNotFound:
+		return "Create the database and the container, or correct their names and the endpoint."
+	}
+	return "Look the status up in the documentation of Cosmos DB."
+}
+
+const fixSeveralRegions = "Switch off multi-region writes for the account, or use an account with one write region: in two " +
+	"regions both creates of one id succeed, and one of them is dropped later."

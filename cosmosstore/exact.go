@@ -1,0 +1,35 @@
+package cosmosstore
+
+import (
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// exactNumbers returns the numbers of a content that the store would round, as original text by JSON pointer.
+func exactNumbers(content []byte) (map[string]string, error) {
+	found, err := fingerprint.Inexact(content)
+	if err != nil {
+		return nil, never(reason.NeverStorable, "the numbers of a document cannot be read: %v", err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	texts := make(map[string]string, len(found))
+	for _, e := range found {
+		texts[e.Path] = e.Text
+	}
+	return texts, nil
+}
+
+// restoreNumbers puts the original texts back. A content that was changed into something else stays as it is.
+func restoreNumbers(content []byte, texts map[string]string) []byte {
+	exact := make([]fingerprint.Exact, 0, len(texts))
+	for path, text := range texts {
+		exact = append(exact, fingerprint.Exact{Path: path, Text: text})
+	}
+	restored, err := fingerprint.Restore(content, exact)
+	if err != nil {
+		return content
+	}
+	return restored
+}

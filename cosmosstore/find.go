@@ -1,0 +1,78 @@
+package cosmosstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// Find returns the record under a document id with the parts that are missing, or [worker.ErrNotFound]. With markers it
+// prefers the marker, and falls back on the document when the marker has expired. A document that is not found is looked
+// for once more, since the first replica asked may lag behind.
+func (s *Store) Find(ctx context.Context, documentID string) (worker.Record, error) {
+	if err := checkID(documentID); err != nil {
+		return worker.Record{}, fmt.Errorf("%w: the id %q %w", worker.ErrNotFound, documentID, err)
+	}
+	sess, err := s.session(ctx)
+	if err != nil {
+		return worker.Record{}, err
+	}
+	ids := []string{documentID}
+	if sess.layout.markers {
+		ids = []string{markerID(documentID), documentID}
+	}
+	for range 2 {
+		for _, id := range ids {
+			r, err := s.findOne(ctx, sess, documentID, id)
+			if r != nil || err != nil {
+				return deref(r), err
+			}
+		}
+		if !pause(ctx, conflictWaits[1]) {
+			return worker.Record{}, outOfTime(ctx, storeError(opRead, unavailable, answer{failure: timedOut, text: "no answer in time"}, false))
+		}
+	}
+	return worker.Record{}, fmt.Errorf("%w: %q", worker.ErrNotFound, documentID)
+}
+
+func deref(r *worker.Record) worker.Record {
+	if r == nil {
+		return worker.Record{}
+	}
+	return *r
+}
+
+// findOne reads one document that may be the record of a message. It returns nil when there is none.
+func (s *Store) findOne(ctx context.Context, sess *session, documentID, id string) (*worker.Record, error) {
+	g := s.read(ctx, sess, documentID, id, "")
+	switch g.class {
+	case done:
+	case absent, lagging:
+		return nil, nil
+	case refused, senseless:
+		return nil, s.unreadable(ctx, sess, g.answer, documentID)
+	default:
+		return nil, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
+	}
+	r, err := parseRecord(id, g.body)
+	if err != nil {
+		return nil, s.unreadable(ctx, sess, answer{failure: broken, text: err.Error()}, documentID)
+	}
+	f := finder{store: s, sess: sess, documentID: documentID, token: g.session}
+	if err := f.addContent(ctx, &r); err != nil {
+		return nil, err
+	}
+	if err := f.addMissing(ctx, &r); err != nil {
+		return nil, err
+	}
+	r.DocumentID = documentID
+	return &r, nil
+}
+
+// unreadable is the error for a document that cannot be read although others can.
+func (s *Store) unreadable(ctx context.Context, sess *session, a answer, documentID string) error {
+	k := &committer{store: s, sess: sess, documentID: documentID}
+	return k.refused(ctx, opRead, a, reason.ConflictUnread)
+}

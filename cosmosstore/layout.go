@@ -1,0 +1,103 @@
+package cosmosstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// The members that the store writes into every document, beside the partition key value and the content.
+const (
+	memberID      = "id"
+	memberType    = "type"
+	memberRequest = "request"
+	memberExact   = "exactNumbers"
+	memberTTL     = "ttl"
+)
+
+// ownMembers can be neither the type of a document nor the beginning of the partition key path.
+var ownMembers = [...]string{memberID, memberType, memberRequest, memberExact, memberTTL}
+
+// layout is what the store needs to know of its container to write into it.
+type layout struct {
+	// path is the partition key path, one member name per level. It is ["id"] when the id is the partition key.
+	path []string
+	// defaultTTL is the default time to live of the container in seconds, and nil when time to live is off.
+	defaultTTL *int32
+	// markers and markerTTL (seconds, zero for ever) are those of the options.
+	markers   bool
+	markerTTL int64
+}
+
+// byID reports whether the id is the partition key, so that every document is alone in its logical partition.
+func (l layout) byID() bool { return len(l.path) == 1 && l.path[0] == memberID }
+
+// layoutOf reads the layout of a container. The error names every reason why the container cannot be used.
+func layoutOf(p azcosmos.ContainerProperties, markers bool, markerTTL int64) (layout, error) {
+	l := layout{defaultTTL: p.DefaultTimeToLive, markers: markers, markerTTL: markerTTL}
+	var errs []error
+	for _, f := range containerFaults(p, markers, markerTTL) {
+		errs = append(errs, &worker.MisconfiguredError{Fix: f.Fix, Cause: &incompatibleError{f.Text}})
+	}
+	if len(errs) > 0 {
+		return l, misconfiguredAll(errs)
+	}
+	l.path, _ = splitPath(p.PartitionKeyDefinition.Paths[0])
+	return l, nil
+}
+
+// misconfiguredAll joins several misconfigurations into one error of the same type.
+func misconfiguredAll(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return &worker.MisconfiguredError{Fix: "Each of these must be put right.", Cause: errors.Join(errs...)}
+}
+
+// splitPath splits a partition key path such as /pk, /tenant/id or /"odd name"/id into the names of its levels.
+func splitPath(path string) ([]string, error) {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok || rest == "" {
+		return nil, fmt.Errorf("the partition key path %q does not begin with a slash and a name", path)
+	}
+	var names []string
+	for {
+		name, tail, found, err := cutName(rest)
+		if err != nil || name == "" {
+			return nil, fmt.Errorf("the partition key path %q has an empty or open name", path)
+		}
+		names = append(names, name)
+		if !found {
+			return names, nil
+		}
+		rest = tail
+	}
+}
+
+// cutName takes the first name off a path, quoted or not. Found tells that a slash, and so another name, follows.
+func cutName(s string) (name, tail string, found bool, err error) {
+	if !strings.HasPrefix(s, `"`) {
+		name, tail, found = strings.Cut(s, "/")
+		return name, tail, found, nil
+	}
+	name, tail, found = strings.Cut(s[1:], `"`)
+	switch {
+	case !found:
+		return "", "", false, errors.New("a quote is open")
+	case tail == "":
+		return name, "", false, nil
+	case tail[0] != '/':
+		return "", "", false, errors.New("something follows a quote")
+	}
+	return name, tail[1:], true, nil
+}
+
+// reserved reports whether a member name belongs to the store or to the service.
+func reserved(name string) bool {
+	return slices.Contains(ownMembers[:], name) || strings.HasPrefix(name, "_")
+}

@@ -1,0 +1,90 @@
+package cosmosstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// Open checks the options, reporting all faults at once, and tries to reach the container within ctx.
+//
+// It fails only for what no waiting can cure: wrong options, an account that takes writes in several regions, a container
+// that does not fit. A store that cannot be reached yet, or may not be used yet, is returned nevertheless: it connects with
+// the first call that succeeds, and [Store.Ready] tells. Call [Store.Close] at the end.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{opts: o, account: &account{}, log: o.Logger, sends: o.Transport}
+	if o.Key != "" {
+		key, err := azcosmos.NewKeyCredential(string(o.Key))
+		if err != nil {
+			return nil, fmt.Errorf("cosmosstore: the account key is not base64: %w", err)
+		}
+		s.key = key
+	}
+	if s.sends == nil {
+		s.http = newHTTPClient(o.RootCAs)
+		s.sends = s.http
+	}
+	if _, err := s.session(ctx); incurable(err) {
+		_ = s.Close() // nothing is open
+		return nil, err
+	}
+	return s, nil
+}
+
+// containerMaxAge is how old the store's knowledge of its container may be when Ready is asked.
+const containerMaxAge = 5 * time.Minute
+
+// Ready reports whether documents can be read, with one read of a document that never exists, and now and then whether
+// account and container still fit. It does not write: whether writes are allowed shows with the first of them.
+func (s *Store) Ready(ctx context.Context) error {
+	sess, err := s.session(ctx)
+	if err != nil {
+		return err
+	}
+	if time.Since(sess.readAt) > containerMaxAge {
+		if sess, err = s.renew(ctx, sess); err != nil {
+			return err
+		}
+	}
+	if err := s.probe(ctx, sess); err != nil {
+		return err
+	}
+	return s.checkRegions()
+}
+
+// renew reads the container again for a session that is getting old. The client stays.
+func (s *Store) renew(ctx context.Context, old *session) (*session, error) {
+	l, err := s.readLayout(ctx, old)
+	if err != nil {
+		if incurable(err) {
+			s.forget(old)
+		}
+		return nil, err
+	}
+	sess := &session{client: old.client, container: old.container, layout: l, readAt: time.Now()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == old {
+		s.current = sess
+	}
+	return sess, nil
+}
+
+// probeID is an id that no key has.
+const probeID = "~probe"
+
+// probe asks for a document that does not exist: an answer to that says that the store can be used.
+func (s *Store) probe(ctx context.Context, sess *session) error {
+	g := s.read(ctx, sess, probeID, probeID, "")
+	err := probeError(opRead, g.answer)
+	if g.class == misconfigured {
+		s.forget(sess)
+	}
+	return outOfTime(ctx, err)
+}

@@ -1,0 +1,202 @@
+package cosmosstore
+
+import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// Options configure a [Store]. The zero value of a field means its default.
+type Options struct {
+	// Endpoint is the address of the account, such as https://name.documents.azure.com:443/. Plain http is accepted for
+	// loopback addresses only.
+	Endpoint string
+	// Credential signs in with Microsoft Entra ID. Give either it or Key.
+	Credential azcore.TokenCredential
+	// Key is the account key.
+	Key Key
+	// Database and Container name the container that holds the documents.
+	Database  string
+	Container string
+
+	// Markers makes a small document of its own the guard of each message, beside the documents of the handler in the same
+	// logical partition. Use it where the first document is rewritten by others, or where the memory of keys is to end
+	// although the documents stay.
+	Markers bool
+	// MarkerTTL removes a marker after this time, in whole seconds. Defaults to never.
+	MarkerTTL time.Duration
+	// Lifetime is what is known of the queue. [Store.Check] holds MarkerTTL against it.
+	Lifetime Lifetime
+
+	// PreferredRegions are passed on to azcosmos. Leave them empty, or name the write region alone: a read from a region
+	// that lags behind the write region finds nothing to compare. Defaults to the order of the account.
+	PreferredRegions []string
+	// RequestTimeout bounds one HTTP request. Defaults to 6s, a little more than the 5s that the service gives an
+	// operation.
+	RequestTimeout time.Duration
+	// OperationTimeout bounds one operation with all requests that azcosmos makes for it. Defaults to 15s.
+	OperationTimeout time.Duration
+	// ConnectTimeout bounds the reading of account and container before the first operation. Defaults to 20s.
+	ConnectTimeout time.Duration
+
+	// RootCAs replaces the authorities that the account's certificate is checked against. Defaults to the system's.
+	RootCAs *x509.CertPool
+	// Transport replaces the HTTP client. Defaults to one of the store's own.
+	Transport policy.Transporter
+	// Logger receives what an operator should know. Defaults to none.
+	Logger *slog.Logger
+}
+
+// A Key is an account key in base64. It does not print.
+type Key string
+
+// String returns a placeholder.
+func (k Key) String() string {
+	if k == "" {
+		return ""
+	}
+	return "<redacted>"
+}
+
+// GoString returns a placeholder.
+func (k Key) GoString() string { return fmt.Sprintf("%q", k.String()) }
+
+// LogValue returns a placeholder.
+func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
+
+// A Lifetime is how long a message can come back. Zero fields are not known.
+type Lifetime struct {
+	// Lock is the lock duration of the queue, and Deliveries its maximum delivery count.
+	Lock       time.Duration
+	Deliveries int
+	// TimeToLive is the longest time to live of a message in the queue.
+	TimeToLive time.Duration
+	// Review is how long a dead letter may wait for a person who sends it again.
+	Review time.Duration
+}
+
+// Total is the time after which no message of today can come back.
+func (l Lifetime) Total() time.Duration {
+	return time.Duration(l.Deliveries)*l.Lock + l.TimeToLive + l.Review
+}
+
+func (o Options) withDefaults() Options {
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 6*time.Second)
+	o.OperationTimeout = cmp.Or(o.OperationTimeout, 15*time.Second)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 20*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// validate returns every fault at once. It expects the defaults to be filled in.
+func (o Options) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cosmosstore: "+format, args...)) }
+	if err := checkEndpoint(o.Endpoint); err != nil {
+		errs = append(errs, err)
+	}
+	switch {
+	case o.Key == "" && o.Credential == nil:
+		bad("no way to sign in: give a credential, or a key")
+	case o.Key != "" && o.Credential != nil:
+		bad("both a key and a credential are given: give one of them")
+	}
+	for _, name := range []struct{ field, value string }{{"database", o.Database}, {"container", o.Container}} {
+		if name.value == "" {
+			bad("%s is missing", name.field)
+		} else if strings.ContainsAny(name.value, `/\?#"%`) || strings.TrimSpace(name.value) != name.value {
+			bad("%s %q holds a character that such a name cannot hold", name.field, name.value)
+		}
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"request timeout", o.RequestTimeout}, {"operation timeout", o.OperationTimeout}, {"connect timeout", o.ConnectTimeout}} {
+		if d.value < 0 {
+			bad("%s %v is negative", d.field, d.value)
+		}
+	}
+	if o.OperationTimeout < o.RequestTimeout {
+		bad("operation timeout %v is shorter than request timeout %v", o.OperationTimeout, o.RequestTimeout)
+	}
+	if o.MarkerTTL != 0 && !o.Markers {
+		bad("marker TTL %v is given, but markers are off", o.MarkerTTL)
+	}
+	if _, err := ttlSeconds(o.MarkerTTL); err != nil {
+		bad("marker TTL: %w", err)
+	}
+	if l := o.Lifetime; l.Lock < 0 || l.Deliveries < 0 || l.TimeToLive < 0 || l.Review < 0 {
+		bad("lifetime %+v has a negative part", l)
+	}
+	return errors.Join(errs...)
+}
+
+func checkEndpoint(endpoint string) error {
+	if endpoint == "" {
+		return errors.New("cosmosstore: endpoint is missing")
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Hostname() == "" {
+		return errors.New("cosmosstore: endpoint is no URL such as https://name.documents.azure.com:443/")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return errors.New("cosmosstore: endpoint must be scheme, host and port alone")
+	}
+	switch {
+	case u.Scheme == "https":
+		return nil
+	case u.Scheme == "http" && loopback(u.Hostname()):
+		return nil
+	case u.Scheme == "http":
+		return fmt.Errorf("cosmosstore: endpoint %s would send credentials unencrypted: use https, http is for loopback addresses", u.Host)
+	}
+	return fmt.Errorf("cosmosstore: endpoint scheme %q is not https", u.Scheme)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
+}
+
+// ttlSeconds returns a time to live as the service takes it. Zero means none.
+func ttlSeconds(d time.Duration) (int64, error) {
+	switch {
+	case d < 0:
+		return 0, fmt.Errorf("%v is negative", d)
+	case d%time.Second != 0:
+		return 0, fmt.Errorf("%v is not in whole seconds", d)
+	case d > math.MaxInt32*time.Second:
+		return 0, fmt.Errorf("%v is longer than the service allows", d)
+	}
+	return int64(d / time.Second), nil
+}
+
+// ParseConnectionString returns the endpoint and the key of a Cosmos DB connection string. Parts may stand in any order,
+// and parts that it does not know are left out.
+func ParseConnectionString(s string) (endpoint string, key Key, err error) {
+	for part := range strings.SplitSeq(s, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch strings.ToLower(name) {
+		case "accountendpoint":
+			endpoint = value
+		case "accountkey":
+			key = Key(value)
+		}
+	}
+	if endpoint == "" || key == "" {
+		return "", "", errors.New("cosmosstore: a connection string must have the form AccountEndpoint=...;AccountKey=...")
+	}
+	return endpoint, key, nil
+}

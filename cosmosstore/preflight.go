@@ -1,0 +1,198 @@
+package cosmosstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// Severity says how bad a finding is.
+type Severity int
+
+// The severities.
+const (
+	// Fault: the store refuses to work like this.
+	Fault Severity = iota + 1
+	// Warning: the store works, and something may go wrong or cost more than it must.
+	Warning
+)
+
+// String returns the severity as a word.
+func (s Severity) String() string {
+	switch s {
+	case Fault:
+		return "fault"
+	case Warning:
+		return "warning"
+	}
+	return "unknown"
+}
+
+// A Finding is something that [Store.Check] has to say about the account, the container or the options.
+type Finding struct {
+	Severity Severity
+	// Text says what was found, and Fix what to do about it. Both are whole sentences or close to it.
+	Text string
+	Fix  string
+}
+
+// String returns the finding in one line.
+func (f Finding) String() string { return fmt.Sprintf("%v: %s. %s", f.Severity, f.Text, f.Fix) }
+
+// incompatibleError marks a MisconfiguredError that only a change of account, container or options can cure, while other
+// misconfigurations, such as missing rights, may cure themselves when what was set up takes effect.
+type incompatibleError struct{ text string }
+
+func (e *incompatibleError) Error() string { return "cosmosstore: " + e.text }
+
+// incurable reports whether an error is for good as long as nobody changes account, container or options.
+func incurable(err error) bool {
+	if _, ok := errors.AsType[*incompatibleError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*answerError](err)
+	return ok && e.answer.failure == severalRegions
+}
+
+// Check looks at account, container and options as they are now and returns what is wrong or doubtful, faults first. It
+// reads the container and one document that does not exist, and writes nothing, so it cannot tell whether creates are
+// allowed. No finding means that all is well.
+func (s *Store) Check(ctx context.Context) []Finding {
+	sess, err := s.session(ctx)
+	if err != nil {
+		return errorFindings(err, nil)
+	}
+	var found []Finding
+	p, err := s.readContainer(ctx, sess)
+	if err != nil {
+		found = errorFindings(err, found)
+	} else {
+		ttl, _ := ttlSeconds(s.opts.MarkerTTL) // validated when the store was opened
+		found = append(found, containerFaults(p, s.opts.Markers, ttl)...)
+		found = append(found, containerWarnings(p)...)
+		found = append(found, retentionWarnings(s.opts)...)
+	}
+	if err := s.probe(ctx, sess); err != nil {
+		found = errorFindings(err, found)
+	}
+	if err := s.checkRegions(); err != nil {
+		found = errorFindings(err, found)
+	}
+	return faultsFirst(found)
+}
+
+func faultsFirst(all []Finding) []Finding {
+	var faults, rest []Finding
+	for _, f := range all {
+		if f.Severity == Fault {
+			faults = append(faults, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return append(faults, rest...)
+}
+
+// errorFindings adds an error as faults; several misconfigurations become one fault each.
+func errorFindings(err error, found []Finding) []Finding {
+	if many, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
+		if joined, ok := many.Cause.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				found = errorFindings(e, found)
+			}
+			return found
+		}
+		return append(found, Finding{Severity: Fault, Text: plainSentence(many.Cause), Fix: many.Fix})
+	}
+	return append(found, Finding{Severity: Fault, Text: plainSentence(err),
+		Fix: "Check that endpoint, network and account are up, and try again."})
+}
+
+// plainSentence is an error's text without the name of the package.
+func plainSentence(err error) string { return strings.TrimPrefix(err.Error(), "cosmosstore: ") }
+
+// containerFaults returns why a container cannot be used. It is a pure function.
+func containerFaults(p azcosmos.ContainerProperties, markers bool, markerTTL int64) []Finding {
+	var found []Finding
+	fault := func(fix, format string, args ...any) {
+		found = append(found, Finding{Severity: Fault, Text: fmt.Sprintf(format, args...), Fix: fix})
+	}
+	const recreate = "Create a container with the partition key path /pk and version 2; a partition key cannot be changed."
+	switch paths := p.PartitionKeyDefinition.Paths; {
+	case len(paths) != 1:
+		fault(recreate, "the container has a hierarchical partition key of %d levels", len(paths))
+	default:
+		names, err := splitPath(paths[0])
+		switch {
+		case err != nil:
+			fault(recreate, "%v", err)
+		case reserved(names[0]) && (len(names) > 1 || names[0] != memberID):
+			fault(recreate, "the partition key path %s lies inside a member that belongs to the store", paths[0])
+		case markers && len(names) == 1 && names[0] == memberID:
+			fault(recreate, "markers need the marker beside its documents, and in a container with the partition key path /id every "+
+				"document is alone")
+		}
+		if v := p.PartitionKeyDefinition.Version; v != 2 {
+			fault(recreate, "the partition key of the container has version %d, which takes values of 101 bytes only", max(v, 1))
+		}
+	}
+	ttl := p.DefaultTimeToLive
+	switch {
+	case ttl != nil && *ttl > 0:
+		fault("Set the default time to live to -1 or switch it off, or use another container.",
+			"the container removes every document after %v: an order would vanish, and its message would be new again",
+			time.Duration(*ttl)*time.Second)
+	case markers && markerTTL > 0 && ttl == nil:
+		fault("Set the default time to live to -1 (on, without a default).",
+			"the container ignores the time to live of markers, since its own is off")
+	}
+	return found
+}
+
+// containerWarnings returns what a container could do better. It is a pure function.
+func containerWarnings(p azcosmos.ContainerProperties) []Finding {
+	var found []Finding
+	if u := p.UniqueKeyPolicy; u != nil && len(u.UniqueKeys) > 0 {
+		found = append(found, Finding{Severity: Warning,
+			Text: "the container has unique keys: two documents of one message with the same values refuse each other with a conflict " +
+				"that looks like a duplicate",
+			Fix: "Use a container without unique keys; the id is unique already."})
+	}
+	if ip := p.IndexingPolicy; ip != nil && indexesAll(*ip) {
+		found = append(found, Finding{Severity: Warning,
+			Text: "the container indexes every property, which makes each create dearer by about 0.2 request units per value",
+			Fix:  "Exclude the path /* unless you query the documents; the store reads by id alone."})
+	}
+	return found
+}
+
+func indexesAll(ip azcosmos.IndexingPolicy) bool {
+	for _, e := range ip.ExcludedPaths {
+		if e.Path == "/*" {
+			return false
+		}
+	}
+	for _, i := range ip.IncludedPaths {
+		if i.Path == "/*" {
+			return true
+		}
+	}
+	return false
+}
+
+// retentionWarnings holds the memory of keys against the time in which a message can come back. It is a pure function.
+func retentionWarnings(o Options) []Finding {
+	if o.MarkerTTL == 0 || o.Lifetime == (Lifetime{}) || o.MarkerTTL > o.Lifetime.Total() {
+		return nil
+	}
+	return []Finding{{Severity: Warning,
+		Text: fmt.Sprintf("markers are kept for %v, and a message can come back for %v (locks %v x %d, time to live %v, review %v)",
+			o.MarkerTTL, o.Lifetime.Total(), o.Lifetime.Lock, o.Lifetime.Deliveries, o.Lifetime.TimeToLive, o.Lifetime.Review),
+		Fix: "Keep markers longer than that, or for ever."}}
+}

@@ -1,0 +1,107 @@
+package cosmosstore
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/fingerprint"
+)
+
+// errNotTheDocument is the error for a reply that is not the document that was asked for.
+var errNotTheDocument = errors.New("the reply is not the document that was asked for")
+
+// parseRecord reads a stored document. It is lenient: whoever wrote the document, what is missing or of another type is
+// left empty, and the judgement says what that means. It fails only when the text is not the document with this id.
+func parseRecord(id string, body []byte) (worker.Record, error) {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(body, &doc) != nil || stringOf(doc[memberID]) != id {
+		return worker.Record{}, errNotTheDocument
+	}
+	r := worker.Record{DocumentID: id, Type: stringOf(doc[memberType])}
+	if content := doc[r.Type]; r.Type != "" && len(content) > 0 && content[0] == '{' {
+		r.Content = restoreNumbers(content, textsOf(doc[memberExact]))
+	}
+	var req map[string]json.RawMessage
+	if json.Unmarshal(doc[memberRequest], &req) != nil {
+		req = nil
+	}
+	r.Key = stringOf(req["key"])
+	r.Attempt = stringOf(req["attempt"])
+	r.MessageID = stringOf(req["messageId"])
+	r.Fingerprint = fingerprintOf(req["hash"], req["recipe"])
+	r.SequenceNumber = wholeNumberOf(req["sequenceNumber"])
+	r.EnqueuedAt = timeOf(req["enqueuedAt"])
+	r.CommittedAt = timeOf(req["committedAt"])
+	if r.CommittedAt.IsZero() {
+		if ts := wholeNumberOf(doc["_ts"]); ts > 0 {
+			r.CommittedAt = time.Unix(ts, 0).UTC()
+		}
+	}
+	_ = json.Unmarshal(req["parts"], &r.Parts) // not an array of strings: no parts are known
+	return r, nil
+}
+
+// attemptOf returns the attempt in a stored document, and false when the text is not the document with this id.
+func attemptOf(id string, body []byte) (string, bool) {
+	var doc struct {
+		ID      json.RawMessage `json:"id"`
+		Request json.RawMessage `json:"request"`
+	}
+	if json.Unmarshal(body, &doc) != nil || stringOf(doc.ID) != id {
+		return "", false
+	}
+	var req map[string]json.RawMessage
+	if json.Unmarshal(doc.Request, &req) != nil {
+		return "", true
+	}
+	return stringOf(req["attempt"]), true
+}
+
+func stringOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func textsOf(raw json.RawMessage) map[string]string {
+	var texts map[string]string
+	if json.Unmarshal(raw, &texts) != nil {
+		return nil
+	}
+	return texts
+}
+
+// fingerprintOf needs both a hash and a recipe: a hash alone says nothing.
+func fingerprintOf(hash, recipe json.RawMessage) *fingerprint.Fingerprint {
+	f := fingerprint.Fingerprint{Hash: stringOf(hash)}
+	if f.Hash == "" || json.Unmarshal(recipe, &f.Recipe) != nil || f.Recipe.Version == 0 {
+		return nil
+	}
+	return &f
+}
+
+// wholeNumberOf reads a whole number, or the text of one.
+func wholeNumberOf(raw json.RawMessage) int64 {
+	text := stringOf(raw)
+	if text == "" {
+		text = string(raw)
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func timeOf(raw json.RawMessage) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, stringOf(raw))
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

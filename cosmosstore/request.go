@@ -1,0 +1,122 @@
+package cosmosstore
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	azruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// written is what one write came to.
+type written struct {
+	class  class
+	op     operation
+	answer answer
+	// index is the document that decided, and doubt tells that others may have been created nevertheless.
+	index int
+	doubt bool
+	// session is the session token of the reply, so that a read sees what the write saw.
+	session string
+	// over tells that the time of the operation was up, so that another try makes no sense now.
+	over bool
+}
+
+// write sends a plan once: a create, or a batch whose first operation creates the guard.
+func (s *Store) write(ctx context.Context, sess *session, p plan) written {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
+	defer cancel()
+	var w written
+	if len(p.docs) == 1 {
+		w = s.create(ctx, sess, p)
+	} else {
+		w = s.batch(ctx, sess, p)
+	}
+	w.over = ctx.Err() != nil
+	return w
+}
+
+func (s *Store) create(ctx context.Context, sess *session, p plan) written {
+	resp, err := sess.container.CreateItem(ctx, azcosmos.NewPartitionKeyString(p.partition), p.docs[0].body, nil)
+	return failedOr(opCreate, err, func() written {
+		a := answerOf(resp.RawResponse)
+		return written{class: classify(opCreate, a), op: opCreate, answer: a, session: resp.RawResponse.Header.Get(headerSessionToken)}
+	})
+}
+
+// failedOr is what an error came to, or the result of f when there is none.
+func failedOr(op operation, err error, f func() written) written {
+	if err == nil {
+		return f()
+	}
+	a := answerTo(err)
+	return written{class: classify(op, a), op: op, answer: a, session: sessionOf(err), doubt: op == opBatch}
+}
+
+// sessionOf returns the session token that came with an error, or "".
+func sessionOf(err error) string {
+	if e, ok := errors.AsType[*azcore.ResponseError](err); ok && e.RawResponse != nil {
+		return e.RawResponse.Header.Get(headerSessionToken)
+	}
+	return ""
+}
+
+func (s *Store) batch(ctx context.Context, sess *session, p plan) written {
+	b := sess.container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(p.partition))
+	for _, d := range p.docs {
+		b.CreateItem(d.body, nil)
+	}
+	resp, err := sess.container.ExecuteTransactionalBatch(ctx, b, nil)
+	if err != nil && resp.RawResponse != nil {
+		err = nil // the reply came, and is not JSON: judgeBatch finds no results in it
+	}
+	return failedOr(opBatch, err, func() written { return batchReply(resp.RawResponse, p) })
+}
+
+// batchReply judges the reply to a batch. The text is read again, since azcosmos drops the substatus of an operation.
+func batchReply(resp *http.Response, p plan) written {
+	a := answerOf(resp)
+	w := written{op: opBatch, answer: a, session: resp.Header.Get(headerSessionToken)}
+	if a.status != http.StatusOK && a.status != http.StatusMultiStatus {
+		w.class, w.doubt = senseless, true
+		return w
+	}
+	body, err := azruntime.Payload(resp)
+	if err != nil {
+		body = nil
+	}
+	results := parseBatch(body)
+	v := judgeBatch(a.status, results, len(p.docs), p.guards)
+	w.class, w.index, w.doubt = v.class, v.index, v.doubt
+	if v.index < len(results) && v.class != done && v.class != senseless {
+		w.op, w.answer = opBatchCreate, results[v.index].answer(a.activity)
+	}
+	return w
+}
+
+// reading is what one read came to.
+type reading struct {
+	class   class
+	answer  answer
+	body    []byte
+	session string
+}
+
+// read reads one document. The token may be empty.
+func (s *Store) read(ctx context.Context, sess *session, partition, id, token string) reading {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
+	defer cancel()
+	opts := &azcosmos.ItemOptions{}
+	if token != "" {
+		opts.SessionToken = &token
+	}
+	resp, err := sess.container.ReadItem(ctx, azcosmos.NewPartitionKeyString(partition), id, opts)
+	if err != nil {
+		a := answerTo(err)
+		return reading{class: classify(opRead, a), answer: a, session: sessionOf(err)}
+	}
+	a := answerOf(resp.RawResponse)
+	return reading{class: classify(opRead, a), answer: a, body: resp.Value, session: resp.RawResponse.Header.Get(headerSessionToken)}
+}

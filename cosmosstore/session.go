@@ -1,0 +1,193 @@
+package cosmosstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// session is a client that has read its account, and a container whose layout is known. It does not change.
+type session struct {
+	client    *azcosmos.Client
+	container *azcosmos.ContainerClient
+	layout    layout
+	readAt    time.Time
+}
+
+// opening is the attempt to open a session, which every call that needs one waits for.
+type opening struct {
+	done   chan struct{}
+	cancel context.CancelFunc
+	// session and err are set before done is closed.
+	session *session
+	err     error
+}
+
+// errClosed is what a closed store answers.
+var errClosed = errors.New("cosmosstore: the store is closed")
+
+// session returns the session of the store, and opens one when there is none. azcosmos ignores the deadline of its caller
+// while it reads the account, and keeps a failure for five minutes; so the opening runs in a goroutine of its own, which
+// the caller need not wait for, and each opening has a new client.
+func (s *Store) session(ctx context.Context) (*session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, outOfTime(ctx, storeError(opReadContainer, unavailable, answer{failure: timedOut, text: "no time to begin"}, false))
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, &worker.UnavailableError{Cause: errClosed}
+	}
+	if sess := s.current; sess != nil {
+		s.mu.Unlock()
+		return sess, s.checkRegions()
+	}
+	o := s.openLocked(ctx)
+	s.mu.Unlock()
+	select {
+	case <-o.done:
+		return o.session, o.err
+	case <-ctx.Done():
+		return nil, outOfTime(ctx, storeError(opReadContainer, unavailable,
+			answer{failure: timedOut, text: "the account did not answer in time"}, false))
+	}
+}
+
+// checkRegions refuses an account that takes writes in several regions.
+func (s *Store) checkRegions() error {
+	if several, _ := s.account.severalWriteRegions(); several {
+		return storeError(opReadContainer, misconfigured, answerTo(errSeveralRegions), false)
+	}
+	return nil
+}
+
+// openLocked returns the opening that is going on, or begins one. The caller holds mu.
+func (s *Store) openLocked(ctx context.Context) *opening {
+	if s.opening != nil {
+		return s.opening
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), tallyKey{}, nil), s.opts.ConnectTimeout)
+	o := &opening{done: make(chan struct{}), cancel: cancel}
+	s.opening = o
+	s.openers.Go(func() {
+		defer cancel()
+		o.session, o.err = s.open(onLeash(ctx))
+		s.mu.Lock()
+		s.opening = nil
+		if o.err == nil && !s.closed {
+			s.current = o.session
+		}
+		s.mu.Unlock()
+		close(o.done)
+	})
+	return o
+}
+
+// open makes a client and reads account and container.
+func (s *Store) open(ctx context.Context) (*session, error) {
+	client, err := s.newClient()
+	if err != nil {
+		return nil, &worker.MisconfiguredError{Fix: "Correct the endpoint or the key.", Cause: err}
+	}
+	sess := &session{client: client}
+	sess.container, err = client.NewContainer(s.opts.Database, s.opts.Container)
+	if err != nil {
+		client.Close()
+		return nil, &worker.MisconfiguredError{Fix: "Correct the names of database and container.", Cause: err}
+	}
+	sess.layout, err = s.readLayout(ctx, sess)
+	if err == nil {
+		err = s.checkRegions()
+	}
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	sess.readAt = time.Now()
+	return sess, nil
+}
+
+// readLayout reads the container. The first read of a client reads the account before it.
+func (s *Store) readLayout(ctx context.Context, sess *session) (layout, error) {
+	p, err := s.readContainer(ctx, sess)
+	if err != nil {
+		return layout{}, err
+	}
+	ttl, err := ttlSeconds(s.opts.MarkerTTL)
+	if err != nil {
+		return layout{}, &worker.MisconfiguredError{Fix: "Correct the marker TTL.", Cause: err}
+	}
+	return layoutOf(p, s.opts.Markers, ttl)
+}
+
+func (s *Store) readContainer(ctx context.Context, sess *session) (azcosmos.ContainerProperties, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.ConnectTimeout)
+	defer cancel()
+	resp, err := sess.container.Read(ctx, nil)
+	if err != nil {
+		return azcosmos.ContainerProperties{}, outOfTime(ctx, probeError(opReadContainer, answerTo(err)))
+	}
+	a := answerOf(resp.RawResponse)
+	if err := probeError(opReadContainer, a); err != nil {
+		return azcosmos.ContainerProperties{}, err
+	}
+	if resp.ContainerProperties == nil {
+		return azcosmos.ContainerProperties{}, storeError(opReadContainer, senseless, a, false)
+	}
+	return *resp.ContainerProperties, nil
+}
+
+// newClient returns a client that has not sent anything yet.
+func (s *Store) newClient() (*azcosmos.Client, error) {
+	o := &azcosmos.ClientOptions{
+		ClientOptions: azcore.ClientOptions{
+			Transport:        s.sends,
+			Retry:            policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: 2 * time.Second},
+			PerCallPolicies:  []policy.Policy{leash{}},
+			PerRetryPolicies: []policy.Policy{&sentry{account: s.account, timeout: s.opts.RequestTimeout}},
+			Telemetry:        policy.TelemetryOptions{ApplicationID: "orderworker"},
+		},
+		PreferredRegions: s.opts.PreferredRegions,
+	}
+	if s.opts.Key != "" {
+		return azcosmos.NewClientWithKey(s.opts.Endpoint, s.key, o)
+	}
+	return azcosmos.NewClient(s.opts.Endpoint, credential{s.opts.Credential}, o)
+}
+
+// forget drops a session, so that the next call reads account and container anew.
+func (s *Store) forget(sess *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == sess {
+		s.current = nil
+		sess.client.Close()
+	}
+}
+
+// Close ends the opening that may be going on and releases connections. Calls that are under way end by themselves; later
+// ones fail. It always returns nil.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	if s.opening != nil {
+		s.opening.cancel()
+	}
+	sess := s.current
+	s.current = nil
+	s.mu.Unlock()
+	s.openers.Wait()
+	if sess != nil {
+		sess.client.Close()
+	}
+	if s.http != nil {
+		s.http.CloseIdleConnections()
+	}
+	return nil
+}

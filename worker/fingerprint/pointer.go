@@ -98,3 +98,9 @@ func (s *selection) element(i int) *selection {
 	}
 	return s.below[strconv.Itoa(i)]
 }
+
+// ValidatePointer reports what is wrong with a JSON pointer.
+func ValidatePointer(pointer string) error {
+	_, err := parsePointer(pointer)
+	return err
+}

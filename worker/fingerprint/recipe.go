@@ -17,9 +17,14 @@ const (
 	FormJSON = "json"
 	// FormBytes hashes the body as it is.
 	FormBytes = "bytes"
+	// PartData hashes the data of a CloudEvent without its envelope.
+	PartData = "data"
 )
 
 // A Recipe says how a fingerprint is made. Its JSON form is stored with every document and stays readable for ever.
+//
+// Part and Unwrap say which bytes of a message are hashed. They are carried out where the whole message is known, in package
+// admission: the functions of this package are given those bytes.
 type Recipe struct {
 	Version   int    `json:"v"`
 	Algorithm string `json:"alg"`
@@ -29,6 +34,10 @@ type Recipe struct {
 	Ignore []string `json:"ignore,omitempty"`
 	// Only are JSON pointers to the only values that count.
 	Only []string `json:"only,omitempty"`
+	// Part is the part of the body that is hashed: empty for all of it, or "data" for the data of a CloudEvent.
+	Part string `json:"part,omitempty"`
+	// Unwrap tells that a body that is a JSON string is replaced by the text in that string, once.
+	Unwrap bool `json:"unwrap,omitempty"`
 }
 
 // NewRecipe returns the newest recipe with these selections, sorted and without repeats. An empty form means "json". The
@@ -52,7 +61,7 @@ func sorted(pointers []string) []string {
 
 // Equal reports whether two recipes always give the same hash for the same body. The order of selections does not matter.
 func (r Recipe) Equal(o Recipe) bool {
-	return r.Version == o.Version && r.Algorithm == o.Algorithm && r.Form == o.Form &&
+	return r.Version == o.Version && r.Algorithm == o.Algorithm && r.Form == o.Form && r.Part == o.Part && r.Unwrap == o.Unwrap &&
 		slices.Equal(sorted(r.Ignore), sorted(o.Ignore)) && slices.Equal(sorted(r.Only), sorted(o.Only))
 }
 
@@ -88,7 +97,8 @@ func (r Recipe) Validate() error {
 
 // known reports whether this version of the product can make the recipe's hashes.
 func (r Recipe) known() error {
-	if r.Version == Version1 && r.Algorithm == SHA256 && (r.Form == FormJSON || r.Form == FormBytes) {
+	form, part := r.Form == FormJSON || r.Form == FormBytes, r.Part == "" || r.Part == PartData
+	if r.Version == Version1 && r.Algorithm == SHA256 && form && part {
 		return nil
 	}
 	return &UnknownRecipeError{Recipe: r}

@@ -1,0 +1,215 @@
+package admission
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/worker/body"
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// A Refusal is the answer for a message that can never be admitted.
+type Refusal = reason.Refusal
+
+// An Admitter admits messages by one configuration. It is safe for concurrent use.
+type Admitter struct {
+	cfg    Config
+	hasher *fingerprint.Hasher
+	recipe fingerprint.Recipe
+}
+
+// New returns an Admitter, or all faults of the configuration.
+func New(cfg Config) (*Admitter, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	recipe, err := cfg.Recipe()
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	hasher, err := fingerprint.NewHasher(recipe)
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	return &Admitter{cfg: cfg.withDefaults(), hasher: hasher, recipe: recipe}, nil
+}
+
+// Recipe returns the recipe of the fingerprints that [Admitter.Admit] makes.
+func (a *Admitter) Recipe() fingerprint.Recipe { return a.recipe }
+
+// Admit returns the message as handlers and stores see it, or the refusal that it is to be dead-lettered with.
+func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *Refusal) {
+	if m == nil {
+		m = &azservicebus.ReceivedMessage{}
+	}
+	msg := facts(m)
+	if !a.keyInBody(m) {
+		var refusal *Refusal
+		if msg.Key, refusal = a.key(m, nil, nil); refusal != nil {
+			return Message{}, refusal
+		}
+	}
+	if refusal := a.read(m, &msg); refusal != nil {
+		return Message{}, refusal
+	}
+	if a.keyInBody(m) {
+		var refusal *Refusal
+		if msg.Key, refusal = a.key(m, msg.envelope, msg.Body); refusal != nil {
+			return Message{}, refusal
+		}
+	}
+	msg.DocumentID = msg.Key.DocumentID()
+	return msg, nil
+}
+
+// Key returns the key of a message whose body may be unreadable, for people who look at dead letters.
+func (a *Admitter) Key(m *azservicebus.ReceivedMessage) (identity.Key, *Refusal) {
+	if m == nil {
+		m = &azservicebus.ReceivedMessage{}
+	}
+	if a.keyInBody(m) {
+		msg, refusal := a.Admit(m)
+		return msg.Key, refusal
+	}
+	return a.key(m, nil, nil)
+}
+
+func (a *Admitter) keyInBody(m *azservicebus.ReceivedMessage) bool {
+	kind := a.cfg.KeySource.kind
+	return kind == sourcePointer || kind == sourceCloudEvents && !binaryEvent(m)
+}
+
+// read sets the body of msg and its fingerprint.
+func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *Refusal {
+	if a.cfg.StrictContentType && !jsonType(msg.ContentType) {
+		return reason.Refuse(reason.UnsupportedContentType, "The content type does not say JSON, and this consumer is configured to insist on it. "+
+			"The sender must set application/json.")
+	}
+	decoded, refusal := body.Decode(m, a.cfg.Body)
+	if refusal != nil {
+		return refusal
+	}
+	msg.whole, msg.event = decoded.Bytes, binaryEvent(m)
+	if msg.Body, msg.envelope, refusal = a.part(*msg, a.recipe); refusal != nil {
+		return refusal
+	}
+	if a.cfg.Content == Bytes && a.recipe.Form == fingerprint.FormBytes {
+		return a.hash(msg)
+	}
+	return a.readJSON(msg)
+}
+
+func (a *Admitter) readJSON(msg *Message) *Refusal {
+	if a.recipe.Form == fingerprint.FormBytes {
+		if err := fingerprint.Check(msg.Body, a.limits()); err != nil {
+			return explain(err, msg.Body)
+		}
+	}
+	if refusal := a.hash(msg); refusal != nil {
+		return refusal
+	}
+	if first := bytes.TrimLeft(msg.Body, " \t\r\n"); a.cfg.Content == Object && first[0] != '{' {
+		return reason.Refuse(reason.BodyNotObject, "The body is JSON, but %s and not an object. The sender must send one object.", jsonKind(first[0]))
+	}
+	return nil
+}
+
+func (a *Admitter) hash(msg *Message) *Refusal {
+	var err error
+	if msg.Fingerprint, err = a.hasher.Compute(msg.Body, a.limits()); err != nil {
+		return explain(err, msg.Body)
+	}
+	return nil
+}
+
+func (a *Admitter) limits() fingerprint.Limits {
+	return fingerprint.Limits{MaxBytes: a.cfg.Body.MaxBytes, MaxDepth: a.cfg.MaxDepth}
+}
+
+// part returns the bytes of a decoded body that a recipe hashes, and the envelope they came in: a CloudEvent, or the same.
+func (a *Admitter) part(msg Message, r fingerprint.Recipe) (content, envelope []byte, refusal *Refusal) {
+	content = msg.whole
+	inner, unwrapped := unwrap(content, r)
+	if unwrapped {
+		if content, refusal = body.Text(inner); refusal != nil {
+			return nil, nil, refusal
+		}
+	}
+	envelope = content
+	if r.Part != fingerprint.PartData || msg.event {
+		return content, envelope, nil
+	}
+	limits := a.limits()
+	limits.MaxDepth++ // the envelope
+	if err := fingerprint.Check(envelope, limits); err != nil {
+		return nil, nil, explain(err, envelope)
+	}
+	if content, refusal = eventData(envelope); refusal != nil {
+		return nil, nil, refusal
+	}
+	if inner, ok := unwrap(content, r); ok && !unwrapped {
+		content, refusal = body.Text(inner)
+	}
+	return content, envelope, refusal
+}
+
+// unwrap returns the text in a JSON string, when the recipe wants that and the content is one.
+func unwrap(content []byte, r fingerprint.Recipe) ([]byte, bool) {
+	if !r.Unwrap {
+		return nil, false
+	}
+	return fingerprint.Unquote(content)
+}
+
+// Content returns the bytes of an admitted message that a recipe hashes, which are not those of m.Body when the recipe was
+// stored under another configuration. The error is a [*Refusal].
+func (a *Admitter) Content(m Message, r fingerprint.Recipe) ([]byte, error) {
+	if m.whole == nil {
+		return m.Body, nil
+	}
+	content, _, refusal := a.part(m, r)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return content, nil
+}
+
+// Rehash returns the fingerprint of an admitted message by a recipe that was stored with another. The error is a [*Refusal]
+// or [fingerprint.Problem] when the message lacks what that recipe selects, and [fingerprint.ErrUnknownRecipe].
+func (a *Admitter) Rehash(m Message, r fingerprint.Recipe) (fingerprint.Fingerprint, error) {
+	hasher, err := fingerprint.NewHasher(r)
+	if err != nil {
+		return fingerprint.Fingerprint{}, err
+	}
+	content, err := a.Content(m, r)
+	if err != nil {
+		return fingerprint.Fingerprint{}, err
+	}
+	return hasher.Compute(content, fingerprint.Limits{})
+}
+
+// jsonType reports whether a content type says JSON.
+func jsonType(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"))
+}
+
+func jsonKind(first byte) string {
+	switch first {
+	case '[':
+		return "an array"
+	case '"':
+		return "a string (perhaps encoded twice)"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

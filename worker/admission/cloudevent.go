@@ -1,0 +1,123 @@
+package admission
+
+import (
+	"encoding/base64"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/worker/body"
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// eventPrefixes stand before the names of a CloudEvent's attributes in application properties: the two of the AMQP binding,
+// and those that bridges from HTTP and Kafka leave.
+var eventPrefixes = [...]string{"cloudEvents:", "cloudEvents_", "ce-", "ce_"}
+
+// attribute returns an attribute of an event in binary mode. Absent is nil, and so is a null. It is an error when two
+// prefixes give two values.
+func attribute(props map[string]any, name string) (any, *reason.Refusal) {
+	var found any
+	for _, prefix := range eventPrefixes {
+		v := props[prefix+name]
+		if v == nil {
+			continue
+		}
+		s, ok := v.(string)
+		if !ok {
+			return nil, missing("The CloudEvents attribute %q is of type %s and not a string", name, typeOf(v))
+		}
+		if found != nil && found != s {
+			return nil, reason.Refuse(reason.InvalidKey, "The application properties give two values for the CloudEvents attribute %q. "+
+				"The sender must set one.", name)
+		}
+		found = s
+	}
+	return found, nil
+}
+
+// binaryEvent reports whether the message is an event in binary mode: its attributes are properties, its body is the data.
+func binaryEvent(m *azservicebus.ReceivedMessage) bool {
+	props := properties(m)
+	for _, prefix := range eventPrefixes {
+		for _, name := range []string{"specversion", "id", "source"} {
+			if props[prefix+name] != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// eventKey reads source and id of an event in either mode. Properties that begin an event decide for binary mode, so that an
+// event without source is not taken for another that its data might look like.
+func eventKey(m *azservicebus.ReceivedMessage, envelope []byte) (identity.Key, *reason.Refusal) {
+	k := identity.Key{Kind: identity.CloudEvent}
+	for _, part := range []struct {
+		name string
+		into *string
+	}{{"source", &k.Source}, {"id", &k.Value}} {
+		var v any
+		var refusal *reason.Refusal
+		if binaryEvent(m) {
+			v, refusal = attribute(properties(m), part.name)
+		} else {
+			v, refusal = member(envelope, part.name)
+		}
+		if refusal != nil {
+			return identity.Key{}, refusal
+		}
+		s, ok := v.(string)
+		if !ok {
+			return identity.Key{}, missing("The message is no CloudEvent with %q, neither in its properties nor in its body; source and id are the key", part.name)
+		}
+		*part.into = s
+	}
+	return k, nil
+}
+
+// member reads a text attribute of an event in structured mode.
+func member(envelope []byte, name string) (any, *reason.Refusal) {
+	if _, ok := fingerprint.Extract(envelope, "/specversion"); !ok {
+		return nil, nil
+	}
+	raw, ok := fingerprint.Extract(envelope, "/"+name)
+	if !ok {
+		return nil, nil
+	}
+	s, ok := fingerprint.Unquote(raw)
+	if !ok {
+		return nil, missing("The CloudEvents attribute %q is not a string", name)
+	}
+	return string(s), nil
+}
+
+// eventData returns the data of an event in structured mode. The envelope is checked JSON.
+func eventData(envelope []byte) ([]byte, *reason.Refusal) {
+	if version, ok := fingerprint.Extract(envelope, "/specversion"); !ok || version[0] != '"' {
+		return nil, reason.Refuse(reason.MissingSelection, "The body is no CloudEvent (it has no specversion), and only the data of a CloudEvent is "+
+			"used here. The sender must send an event.")
+	}
+	data, plain := fingerprint.Extract(envelope, "/data")
+	encoded, binary := fingerprint.Extract(envelope, "/data_base64")
+	switch {
+	case plain && binary:
+		return nil, reason.Refuse(reason.InvalidEnvelope, "The CloudEvent has both data and data_base64. The sender must use one of them.")
+	case plain:
+		return data, nil
+	case !binary:
+		return nil, reason.Refuse(reason.MissingSelection, "The CloudEvent has neither data nor data_base64, and only the data is used here. "+
+			"The sender must send the data.")
+	}
+	text, ok := fingerprint.Unquote(encoded)
+	if !ok {
+		return nil, reason.Refuse(reason.InvalidEnvelope, "The CloudEvent's data_base64 is not a string. The sender must correct the event.")
+	}
+	content := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(content, text)
+	if err != nil {
+		return nil, reason.Refuse(reason.InvalidEnvelope, "The CloudEvent's data_base64 is not base64. The sender must correct the event.")
+	}
+	return body.Text(content[:n])
+}

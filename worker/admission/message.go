@@ -1,0 +1,96 @@
+package admission
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
+)
+
+// A Message is an admitted message.
+type Message struct {
+	// Key identifies the message for this consumer, and DocumentID is the key's document id.
+	Key        identity.Key
+	DocumentID string
+	// Body is the content: exactly what the sender sent, without envelope, compression and byte order mark. It may share
+	// memory with the received message and must not be changed.
+	Body []byte
+	// Fingerprint is made by the recipe of the configuration.
+	Fingerprint fingerprint.Fingerprint
+
+	// MessageID is the id that the broker knows the message by. A typed id has the text of its key, such as ulong(42).
+	MessageID     string
+	CorrelationID string
+	Subject       string
+	ContentType   string
+	SessionID     string
+	// ApplicationProperties are the sender's, by reference.
+	ApplicationProperties map[string]any
+	// EnqueuedAt is the time at which the broker took the message, by the broker's clock. Zero when unknown.
+	EnqueuedAt time.Time
+	// SequenceNumber is the broker's number of the message. Zero when unknown.
+	SequenceNumber int64
+	// DeliveryCount counts the deliveries with this one. Zero when unknown, which does not mean the first.
+	DeliveryCount uint32
+
+	// whole is the decoded body of which Body is the content, envelope what Body was taken out of, and event tells that the
+	// envelope is in the properties instead.
+	whole, envelope []byte
+	event           bool
+}
+
+// facts returns what the broker and the sender say of a message, apart from key and body.
+func facts(m *azservicebus.ReceivedMessage) Message {
+	msg := Message{
+		MessageID:             m.MessageID,
+		CorrelationID:         text(m.CorrelationID),
+		Subject:               text(m.Subject),
+		ContentType:           text(m.ContentType),
+		SessionID:             text(m.SessionID),
+		ApplicationProperties: properties(m),
+		DeliveryCount:         m.DeliveryCount,
+	}
+	if m.EnqueuedTime != nil {
+		msg.EnqueuedAt = *m.EnqueuedTime
+	}
+	if m.SequenceNumber != nil {
+		msg.SequenceNumber = *m.SequenceNumber
+	}
+	raw := m.RawAMQPMessage
+	if raw == nil {
+		return msg
+	}
+	if raw.Header != nil && msg.DeliveryCount == 0 {
+		msg.DeliveryCount = raw.Header.DeliveryCount + 1
+	}
+	if raw.Properties != nil {
+		if key, ok := typedID(raw.Properties.MessageID); ok {
+			msg.MessageID = key.String()
+		}
+		if key, ok := typedID(raw.Properties.CorrelationID); ok && m.CorrelationID == nil {
+			msg.CorrelationID = key.String()
+		}
+	}
+	return msg
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// properties are the application properties, also of a message that has them in its raw form alone.
+func properties(m *azservicebus.ReceivedMessage) map[string]any {
+	if m.ApplicationProperties == nil && m.RawAMQPMessage != nil {
+		return m.RawAMQPMessage.ApplicationProperties
+	}
+	return m.ApplicationProperties
+}
+
+// typeOf names a type for people.
+func typeOf(v any) string { return fmt.Sprintf("%T", v) }

@@ -1,0 +1,165 @@
+metadata description = 'Resource group and everything in it. The container app follows with worker.bicep, once there is an image.'
+
+targetScope = 'subscription'
+
+import { namesFor } from 'names.bicep'
+
+@description('Name of the environment, such as dev or prod; part of resource names.')
+@minLength(1)
+@maxLength(20)
+param environmentName string = 'dev'
+
+@description('Region of all resources.')
+param location string = deployment().location
+
+@description('Further tags of every resource.')
+param tags object = {}
+
+@description('Tier of Service Bus. Private networking makes it Premium.')
+@allowed(['Standard', 'Premium'])
+param serviceBusSku string = 'Standard'
+
+@description('Where the scaler gets its role: on the queue, or on the namespace when it reports that it is not authorized.')
+@allowed(['queue', 'namespace'])
+param scalerRoleScope string = 'queue'
+
+@description('Object ids of service principals that send messages.')
+param producerPrincipalIds string[] = []
+
+@description('Object id of a person or group that sends by hand and reviews dead letters. Empty for none.')
+param operatorPrincipalId string = ''
+
+@description('Kind of the operator.')
+@allowed(['User', 'Group', 'ServicePrincipal'])
+param operatorPrincipalType string = 'User'
+
+@description('serverless: pay per request, one region. autoscale: reserved throughput. free: the free tier, one account in a subscription.')
+@allowed(['serverless', 'autoscale', 'free'])
+param cosmosCapacity string = 'serverless'
+
+@description('Highest throughput of autoscale in request units per second.')
+@minValue(1000)
+param cosmosMaxThroughput int = 1000
+
+@description('Further regions of Cosmos DB, for reading and for disaster; not for serverless.')
+param cosmosReadRegions string[] = []
+
+@description('Gives the worker the built-in contributor role on the container, for when a transactional batch is refused with 403.')
+param cosmosBuiltInDataRole bool = false
+
+@description('Whether Cosmos DB and the replicas are spread over availability zones. Replicas need private networking for it.')
+param zoneRedundant bool = false
+
+@description('Tier of the registry. Private networking makes it Premium.')
+@allowed(['Basic', 'Standard', 'Premium'])
+param registrySku string = 'Standard'
+
+@description('Whether images can be pushed from the internet. Off means that the build must run inside the network.')
+param registryPublicAccess bool = true
+
+@description('Puts everything into a virtual network with private endpoints. Needs the Premium tiers of Service Bus and registry.')
+param privateNetworking bool = false
+
+@description('Address range of the virtual network, a /24 or larger.')
+param networkAddressPrefix string = '10.40.0.0/24'
+
+@description('Days that logs are kept.')
+@minValue(30)
+@maxValue(730)
+param logRetentionDays int = 30
+
+@description('Gigabytes of logs a day, after which the rest of the day is not kept. -1 for no limit.')
+param logDailyQuotaGb int = 1
+
+@description('Sends traces and logs to Application Insights through the agent of Container Apps, which is a preview and takes gRPC only.')
+param telemetryAgent bool = false
+
+@description('Addresses that alerts are sent to.')
+param alertEmails string[] = []
+
+@description('Waiting messages above which the backlog alert fires. 0 for what the replicas are meant to hold.')
+@minValue(0)
+param backlogMessages int = 0
+
+@description('Monthly budget in the currency of the subscription. 0 for none.')
+@minValue(0)
+param monthlyBudget int = 0
+
+@description('First day of the month in which the budget starts. Keep it once deployed: another date can be refused.')
+param budgetStartDate string = utcNow('yyyy-MM-01')
+
+var names = namesFor(subscription().subscriptionId, environmentName, location)
+
+resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
+  name: names.resourceGroup
+  location: location
+  tags: union(tags, {
+    'azd-env-name': environmentName
+  })
+}
+
+module resources 'resources.bicep' = {
+  scope: group
+  params: {
+    environmentName: environmentName
+    location: location
+    tags: tags
+    serviceBusSku: serviceBusSku
+    scalerRoleScope: scalerRoleScope
+    producerPrincipalIds: producerPrincipalIds
+    operatorPrincipalId: operatorPrincipalId
+    operatorPrincipalType: operatorPrincipalType
+    cosmosCapacity: cosmosCapacity
+    cosmosMaxThroughput: cosmosMaxThroughput
+    cosmosReadRegions: cosmosReadRegions
+    cosmosBuiltInDataRole: cosmosBuiltInDataRole
+    zoneRedundant: zoneRedundant
+    registrySku: registrySku
+    registryPublicAccess: registryPublicAccess
+    privateNetworking: privateNetworking
+    networkAddressPrefix: networkAddressPrefix
+    logRetentionDays: logRetentionDays
+    logDailyQuotaGb: logDailyQuotaGb
+    telemetryAgent: telemetryAgent
+    alertEmails: alertEmails
+    backlogMessages: backlogMessages
+    monthlyBudget: monthlyBudget
+    budgetStartDate: budgetStartDate
+  }
+}
+
+@description('Host name of the Service Bus namespace.')
+output SERVICEBUS_NAMESPACE_FQDN string = resources.outputs.SERVICEBUS_NAMESPACE_FQDN
+
+@description('Queue that the worker reads.')
+output SERVICEBUS_QUEUE string = resources.outputs.SERVICEBUS_QUEUE
+
+@description('Endpoint of the Cosmos DB account.')
+output COSMOS_ENDPOINT string = resources.outputs.COSMOS_ENDPOINT
+
+@description('Cosmos DB database.')
+output COSMOS_DATABASE string = resources.outputs.COSMOS_DATABASE
+
+@description('Cosmos DB container.')
+output COSMOS_CONTAINER string = resources.outputs.COSMOS_CONTAINER
+
+@description('Lock duration of the queue.')
+output WORKER_LOCK_DURATION string = resources.outputs.WORKER_LOCK_DURATION
+
+@description('Deliveries after which the queue dead-letters a message.')
+output WORKER_MAX_DELIVERY_COUNT string = resources.outputs.WORKER_MAX_DELIVERY_COUNT
+
+@description('How long the queue remembers message ids of senders.')
+output WORKER_DUPLICATE_DETECTION_WINDOW string = resources.outputs.WORKER_DUPLICATE_DETECTION_WINDOW
+
+@description('Host name of the registry; azd pushes there.')
+output AZURE_CONTAINER_REGISTRY_ENDPOINT string = resources.outputs.AZURE_CONTAINER_REGISTRY_ENDPOINT
+
+@description('Resource group of the environment.')
+output AZURE_RESOURCE_GROUP string = group.name
+
+@description('Client id of the identity that the code uses.')
+output AZURE_WORKER_CLIENT_ID string = resources.outputs.AZURE_WORKER_CLIENT_ID
+
+@description('Name of the container app that worker.bicep deploys.')
+output AZURE_CONTAINER_APP_NAME string = resources.outputs.AZURE_CONTAINER_APP_NAME

@@ -1,0 +1,283 @@
+metadata description = 'All of one environment inside a resource group, but for the container app itself: see worker.bicep.'
+
+import { namesFor } from 'names.bicep'
+
+@description('Name of the environment, such as dev or prod; part of resource names.')
+@minLength(1)
+@maxLength(20)
+param environmentName string = 'dev'
+
+@description('Region of all resources.')
+param location string = resourceGroup().location
+
+@description('Further tags of every resource.')
+param tags object = {}
+
+@description('Tier of Service Bus. Private networking makes it Premium.')
+@allowed(['Standard', 'Premium'])
+param serviceBusSku string = 'Standard'
+
+@description('Where the scaler gets its role: on the queue, or on the namespace when it reports that it is not authorized.')
+@allowed(['queue', 'namespace'])
+param scalerRoleScope string = 'queue'
+
+@description('Object ids of service principals that send messages.')
+param producerPrincipalIds string[] = []
+
+@description('Object id of a person or group that sends by hand and reviews dead letters. Empty for none.')
+param operatorPrincipalId string = ''
+
+@description('Kind of the operator.')
+@allowed(['User', 'Group', 'ServicePrincipal'])
+param operatorPrincipalType string = 'User'
+
+@description('serverless: pay per request, one region. autoscale: reserved throughput. free: the free tier, one account in a subscription.')
+@allowed(['serverless', 'autoscale', 'free'])
+param cosmosCapacity string = 'serverless'
+
+@description('Highest throughput of autoscale in request units per second.')
+@minValue(1000)
+param cosmosMaxThroughput int = 1000
+
+@description('Further regions of Cosmos DB, for reading and for disaster; not for serverless.')
+param cosmosReadRegions string[] = []
+
+@description('Gives the worker the built-in contributor role on the container, for when a transactional batch is refused with 403.')
+param cosmosBuiltInDataRole bool = false
+
+@description('Whether Cosmos DB and the replicas are spread over availability zones. Replicas need private networking for it.')
+param zoneRedundant bool = false
+
+@description('Tier of the registry. Private networking makes it Premium.')
+@allowed(['Basic', 'Standard', 'Premium'])
+param registrySku string = 'Standard'
+
+@description('Whether images can be pushed from the internet. Off means that the build must run inside the network.')
+param registryPublicAccess bool = true
+
+@description('Puts everything into a virtual network with private endpoints. Needs the Premium tiers of Service Bus and registry.')
+param privateNetworking bool = false
+
+@description('Address range of the virtual network, a /24 or larger.')
+param networkAddressPrefix string = '10.40.0.0/24'
+
+@description('Days that logs are kept.')
+@minValue(30)
+@maxValue(730)
+param logRetentionDays int = 30
+
+@description('Gigabytes of logs a day, after which the rest of the day is not kept. -1 for no limit.')
+param logDailyQuotaGb int = 1
+
+@description('Sends traces and logs to Application Insights through the agent of Container Apps, which is a preview and takes gRPC only.')
+param telemetryAgent bool = false
+
+@description('Addresses that alerts are sent to.')
+param alertEmails string[] = []
+
+@description('Waiting messages above which the backlog alert fires. 0 for what the replicas are meant to hold.')
+@minValue(0)
+param backlogMessages int = 0
+
+@description('Monthly budget in the currency of the subscription. 0 for none.')
+@minValue(0)
+param monthlyBudget int = 0
+
+@description('First day of the month in which the budget starts. Keep it once deployed: another date can be refused.')
+param budgetStartDate string = utcNow('yyyy-MM-01')
+
+var limits = loadJsonContent('limits.json')
+var names = namesFor(subscription().subscriptionId, environmentName, location)
+var allTags = union(tags, {
+  'azd-env-name': environmentName
+})
+var publicAccess = privateNetworking ? 'Disabled' : 'Enabled'
+
+module monitoring 'modules/monitoring.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    workspaceName: names.workspace
+    applicationInsightsName: names.applicationInsights
+    telemetryAgent: telemetryAgent
+    actionGroupName: names.actionGroup
+    alertEmails: alertEmails
+    logRetentionDays: logRetentionDays
+    logDailyQuotaGb: logDailyQuotaGb
+  }
+}
+
+module identities 'modules/identities.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    workerIdentityName: names.workerIdentity
+    platformIdentityName: names.platformIdentity
+  }
+}
+
+module network 'modules/network.bicep' = if (privateNetworking) {
+  params: {
+    location: location
+    tags: allTags
+    networkName: names.network
+    addressPrefix: networkAddressPrefix
+  }
+}
+
+module serviceBus 'modules/servicebus.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    namespaceName: names.serviceBus
+    queueName: names.queue
+    sku: privateNetworking ? 'Premium' : serviceBusSku
+    publicNetworkAccess: publicAccess
+    workerPrincipalId: identities.outputs.workerPrincipalId
+    platformPrincipalId: identities.outputs.platformPrincipalId
+    scalerRoleScope: scalerRoleScope
+    producerPrincipalIds: producerPrincipalIds
+    operatorPrincipalId: operatorPrincipalId
+    operatorPrincipalType: operatorPrincipalType
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module cosmos 'modules/cosmos.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    accountName: names.cosmos
+    databaseName: names.database
+    containerName: names.container
+    capacity: cosmosCapacity
+    maxThroughput: cosmosMaxThroughput
+    zoneRedundant: zoneRedundant
+    readRegions: cosmosReadRegions
+    publicNetworkAccess: publicAccess
+    builtInDataRole: cosmosBuiltInDataRole
+    workerPrincipalId: identities.outputs.workerPrincipalId
+    operatorPrincipalId: operatorPrincipalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module registry 'modules/registry.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    registryName: names.registry
+    sku: privateNetworking ? 'Premium' : registrySku
+    publicNetworkAccess: privateNetworking && !registryPublicAccess ? 'Disabled' : 'Enabled'
+    platformPrincipalId: identities.outputs.platformPrincipalId
+  }
+}
+
+module serviceBusEndpoint 'modules/private-endpoint.bicep' = if (privateNetworking) {
+  params: {
+    location: location
+    tags: allTags
+    endpointName: 'pe-${names.serviceBus}'
+    serviceId: serviceBus.outputs.namespaceId
+    groupId: 'namespace'
+    subnetId: network!.outputs.endpointSubnetId
+    zoneId: network!.outputs.serviceBusZoneId
+  }
+}
+
+module cosmosEndpoint 'modules/private-endpoint.bicep' = if (privateNetworking) {
+  params: {
+    location: location
+    tags: allTags
+    endpointName: 'pe-${names.cosmos}'
+    serviceId: cosmos.outputs.accountId
+    groupId: 'Sql'
+    subnetId: network!.outputs.endpointSubnetId
+    zoneId: network!.outputs.cosmosZoneId
+  }
+}
+
+module registryEndpoint 'modules/private-endpoint.bicep' = if (privateNetworking) {
+  params: {
+    location: location
+    tags: allTags
+    endpointName: 'pe-${names.registry}'
+    serviceId: registry.outputs.registryId
+    groupId: 'registry'
+    subnetId: network!.outputs.endpointSubnetId
+    zoneId: network!.outputs.registryZoneId
+  }
+}
+
+module managedEnvironment 'modules/environment.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    managedEnvironmentName: names.managedEnvironment
+    privateNetworking: privateNetworking
+    subnetId: network.?outputs.environmentSubnetId ?? ''
+    zoneRedundant: privateNetworking && zoneRedundant
+    workspaceId: monitoring.outputs.workspaceId
+    applicationInsightsName: telemetryAgent ? names.applicationInsights : ''
+  }
+}
+
+module alerts 'modules/alerts.bicep' = {
+  params: {
+    location: location
+    tags: allTags
+    actionGroupId: monitoring.outputs.actionGroupId
+    workspaceId: monitoring.outputs.workspaceId
+    serviceBusId: serviceBus.outputs.namespaceId
+    queueName: names.queue
+    cosmosId: cosmos.outputs.accountId
+    appName: names.app
+    backlogMessages: backlogMessages > 0 ? backlogMessages : limits.scale.messagesPerReplica * limits.scale.maxReplicas
+  }
+}
+
+module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
+  params: {
+    budgetName: 'orderworker-${environmentName}'
+    amount: monthlyBudget
+    startDate: budgetStartDate
+    actionGroupId: monitoring.outputs.actionGroupId
+    emails: alertEmails
+  }
+}
+
+// The names of these outputs are the worker's own variables: what azd or a script saves of them is the configuration
+// of a run on a desk against these resources.
+
+@description('Host name of the Service Bus namespace.')
+output SERVICEBUS_NAMESPACE_FQDN string = serviceBus.outputs.fullyQualifiedNamespace
+
+@description('Queue that the worker reads.')
+output SERVICEBUS_QUEUE string = names.queue
+
+@description('Endpoint of the Cosmos DB account.')
+output COSMOS_ENDPOINT string = cosmos.outputs.endpoint
+
+@description('Cosmos DB database.')
+output COSMOS_DATABASE string = names.database
+
+@description('Cosmos DB container.')
+output COSMOS_CONTAINER string = names.container
+
+@description('Lock duration of the queue.')
+output WORKER_LOCK_DURATION string = '${limits.queue.lockDuration.seconds}s'
+
+@description('Deliveries after which the queue dead-letters a message.')
+output WORKER_MAX_DELIVERY_COUNT string = string(limits.queue.maxDeliveryCount)
+
+@description('How long the queue remembers message ids of senders.')
+output WORKER_DUPLICATE_DETECTION_WINDOW string = '${limits.queue.duplicateDetectionWindow.seconds}s'
+
+@description('Host name of the registry; azd pushes there.')
+output AZURE_CONTAINER_REGISTRY_ENDPOINT string = registry.outputs.loginServer
+
+@description('Client id of the identity that the code uses. Not named AZURE_CLIENT_ID: a run on a desk uses the person who is signed in.')
+output AZURE_WORKER_CLIENT_ID string = identities.outputs.workerClientId
+
+@description('Name of the container app that worker.bicep deploys.')
+output AZURE_CONTAINER_APP_NAME string = names.app

@@ -1,0 +1,10 @@
+using '../main.bicep'
+
+// The telemetry agent, and the fallbacks for roles.
+param environmentName = 'telemetry'
+param location = 'westeurope'
+param telemetryAgent = true
+param cosmosCapacity = 'free'
+param cosmosBuiltInDataRole = true
+param scalerRoleScope = 'namespace'
+param budgetStartDate = '2026-01-01'

@@ -1,0 +1,385 @@
+metadata description = 'The container app that runs the worker: image and configuration in one revision. Deployed after main.bicep, each time there is a new image or setting.'
+
+import { namesFor } from 'names.bicep'
+
+@description('Name of the environment, as given to main.bicep.')
+@minLength(1)
+@maxLength(20)
+param environmentName string = 'dev'
+
+@description('Region, as given to main.bicep.')
+param location string = resourceGroup().location
+
+@description('Further tags of every resource.')
+param tags object = {}
+
+@description('Image to run, with registry and tag or digest.')
+@minLength(1)
+param image string
+
+@description('Client id of the worker identity: output AZURE_WORKER_CLIENT_ID of main.bicep.')
+param workerClientId string = ''
+
+@description('Host name of the Service Bus namespace: output SERVICEBUS_NAMESPACE_FQDN of main.bicep.')
+param serviceBusFqdn string = ''
+
+@description('Endpoint of the Cosmos DB account: output COSMOS_ENDPOINT of main.bicep.')
+param cosmosEndpoint string = ''
+
+@description('CPU and memory of a replica: 0.25, 0.5 or 1 core.')
+@allowed(['small', 'medium', 'large'])
+param size string = 'small'
+
+@description('Messages that one replica works on at a time.')
+@minValue(1)
+param concurrency int = loadJsonContent('limits.json').worker.concurrency
+
+@description('Fewest replicas. 0 costs nothing while the queue is empty; 1 answers the first message at once and stops churn on a trickle.')
+@minValue(0)
+param minReplicas int = loadJsonContent('limits.json').scale.minReplicas
+
+@description('Most replicas.')
+@minValue(1)
+param maxReplicas int = loadJsonContent('limits.json').scale.maxReplicas
+
+@description('Waiting messages for each replica. About concurrency x accepted wait / time of one message.')
+@minValue(1)
+param messagesPerReplica int = loadJsonContent('limits.json').scale.messagesPerReplica
+
+@description('Name of this consumer, where several consumers share a container. Once orders are stored it must stay.')
+param consumer string = ''
+
+@description('Least severe log lines to write.')
+@allowed(['debug', 'info', 'warn', 'error'])
+param logLevel string = 'info'
+
+@description('Runs the preflight check as an init container: a replica starts only once every finding is gone.')
+param preflight bool = false
+
+@description('OTLP endpoint for traces and metrics. Empty: nothing is exported, or what the telemetry agent injects.')
+param otlpEndpoint string = ''
+
+@description('Protocol of the OTLP endpoint.')
+@allowed(['http/protobuf', 'grpc'])
+param otlpProtocol string = 'http/protobuf'
+
+@description('Key Vault secret that holds the headers of the OTLP endpoint, such as an API key. The worker identity must be allowed to read it.')
+param otlpHeadersSecretUri string = ''
+
+var limits = loadJsonContent('limits.json')
+var names = namesFor(subscription().subscriptionId, environmentName, location)
+var chosenSize = limits.sizes[size]
+var allTags = union(tags, {
+  'azd-env-name': environmentName
+})
+
+resource managedEnvironment 'Microsoft.App/managedEnvironments@2026-01-01' existing = {
+  name: names.managedEnvironment
+}
+
+resource workerIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
+  name: names.workerIdentity
+}
+
+resource platformIdentity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' existing = {
+  name: names.platformIdentity
+}
+
+resource registry 'Microsoft.ContainerRegistry/registries@2025-11-01' existing = {
+  name: names.registry
+}
+
+resource actionGroup 'Microsoft.Insights/actionGroups@2023-01-01' existing = {
+  name: names.actionGroup
+}
+
+var settings = [
+  {
+    // There are two identities on the app: without the id the endpoint would look for a third, the app's own.
+    name: 'AZURE_CLIENT_ID'
+    value: empty(workerClientId)
+      ? fail('workerClientId is empty: set AZURE_WORKER_CLIENT_ID to the output of main.bicep.')
+      : workerClientId
+  }
+  {
+    name: 'AZURE_TOKEN_CREDENTIALS'
+    value: 'ManagedIdentityCredential'
+  }
+  {
+    name: 'SERVICEBUS_NAMESPACE_FQDN'
+    value: empty(serviceBusFqdn)
+      ? fail('serviceBusFqdn is empty: set SERVICEBUS_NAMESPACE_FQDN to the output of main.bicep.')
+      : serviceBusFqdn
+  }
+  {
+    name: 'SERVICEBUS_QUEUE'
+    value: names.queue
+  }
+  {
+    name: 'COSMOS_ENDPOINT'
+    value: empty(cosmosEndpoint)
+      ? fail('cosmosEndpoint is empty: set COSMOS_ENDPOINT to the output of main.bicep.')
+      : cosmosEndpoint
+  }
+  {
+    name: 'COSMOS_DATABASE'
+    value: names.database
+  }
+  {
+    name: 'COSMOS_CONTAINER'
+    value: names.container
+  }
+  {
+    name: 'WORKER_CONCURRENCY'
+    value: string(concurrency)
+  }
+  {
+    name: 'WORKER_LOCK_DURATION'
+    value: '${limits.queue.lockDuration.seconds}s'
+  }
+  {
+    name: 'WORKER_MAX_DELIVERY_COUNT'
+    value: string(limits.queue.maxDeliveryCount)
+  }
+  {
+    name: 'WORKER_DUPLICATE_DETECTION_WINDOW'
+    value: '${limits.queue.duplicateDetectionWindow.seconds}s'
+  }
+  {
+    name: 'WORKER_RETENTION'
+    value: '${limits.store.retention.seconds}s'
+  }
+  {
+    name: 'WORKER_DRAIN_TIMEOUT'
+    value: '${limits.worker.drainTimeoutSeconds}s'
+  }
+  {
+    name: 'WORKER_HEALTH_ADDRESS'
+    value: ':${limits.worker.healthPort}'
+  }
+  {
+    name: 'WORKER_LOG_LEVEL'
+    value: logLevel
+  }
+  {
+    // The collector must know the bound, or it lets the heap grow until the container is killed.
+    name: 'GOMEMLIMIT'
+    value: chosenSize.goMemoryLimit
+  }
+  {
+    name: 'OTEL_SERVICE_NAME'
+    value: 'orderworker'
+  }
+  {
+    name: 'OTEL_RESOURCE_ATTRIBUTES'
+    value: 'deployment.environment.name=${environmentName}'
+  }
+]
+
+var consumerSettings = empty(consumer)
+  ? []
+  : [
+      {
+        name: 'WORKER_CONSUMER'
+        value: consumer
+      }
+    ]
+
+var exporterSettings = empty(otlpEndpoint)
+  ? []
+  : [
+      {
+        name: 'OTEL_EXPORTER_OTLP_ENDPOINT'
+        value: otlpEndpoint
+      }
+      {
+        name: 'OTEL_EXPORTER_OTLP_PROTOCOL'
+        value: otlpProtocol
+      }
+    ]
+
+var exporterSecrets = empty(otlpHeadersSecretUri)
+  ? []
+  : [
+      {
+        name: 'OTEL_EXPORTER_OTLP_HEADERS'
+        secretRef: 'otlp-headers'
+      }
+    ]
+
+var environmentVariables = concat(settings, consumerSettings, exporterSettings, exporterSecrets)
+
+resource app 'Microsoft.App/containerApps@2026-01-01' = {
+  name: names.app
+  location: location
+  tags: union(allTags, {
+    'azd-service-name': 'worker'
+  })
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${workerIdentity.id}': {}
+      '${platformIdentity.id}': {}
+    }
+  }
+  properties: {
+    environmentId: managedEnvironment.id
+    workloadProfileName: 'Consumption'
+    configuration: {
+      // In any other mode an old revision would go on consuming with the old code.
+      activeRevisionsMode: 'Single'
+      registries: [
+        {
+          server: registry.properties.loginServer
+          identity: platformIdentity.id
+        }
+      ]
+      identitySettings: [
+        {
+          identity: platformIdentity.id
+          lifecycle: 'None'
+        }
+        {
+          identity: workerIdentity.id
+          lifecycle: preflight ? 'All' : 'Main'
+        }
+      ]
+      secrets: empty(otlpHeadersSecretUri)
+        ? []
+        : [
+            {
+              name: 'otlp-headers'
+              keyVaultUrl: otlpHeadersSecretUri
+              identity: workerIdentity.id
+            }
+          ]
+    }
+    template: {
+      // Longer than the drain, so that a replica has given back its messages before it is killed. Nothing rests on it:
+      // a replica that is killed early costs one delivery of what it held.
+      terminationGracePeriodSeconds: limits.worker.terminationGraceSeconds
+      initContainers: preflight
+        ? [
+            {
+              name: 'check'
+              image: image
+              args: ['check']
+              env: environmentVariables
+              resources: {
+                cpu: json(chosenSize.cpu)
+                memory: chosenSize.memory
+              }
+            }
+          ]
+        : []
+      containers: [
+        {
+          name: 'worker'
+          image: image
+          args: ['run']
+          env: environmentVariables
+          resources: {
+            cpu: json(chosenSize.cpu)
+            memory: chosenSize.memory
+          }
+          probes: [
+            {
+              type: 'Startup'
+              httpGet: {
+                path: limits.worker.livenessPath
+                port: limits.worker.healthPort
+              }
+              periodSeconds: 1
+              timeoutSeconds: 2
+              failureThreshold: 10
+            }
+            {
+              // About the process only: were it about the store, an outage would restart every replica in a loop.
+              type: 'Liveness'
+              httpGet: {
+                path: limits.worker.livenessPath
+                port: limits.worker.healthPort
+              }
+              periodSeconds: 10
+              timeoutSeconds: 2
+              failureThreshold: 3
+            }
+            {
+              // Decides when a new revision takes over from the old one: not before it can use queue and store.
+              type: 'Readiness'
+              httpGet: {
+                path: limits.worker.readinessPath
+                port: limits.worker.healthPort
+              }
+              periodSeconds: 5
+              timeoutSeconds: 2
+              failureThreshold: 3
+            }
+          ]
+        }
+      ]
+      scale: {
+        minReplicas: minReplicas
+        maxReplicas: maxReplicas
+        pollingInterval: limits.scale.pollingIntervalSeconds
+        cooldownPeriod: limits.scale.cooldownSeconds
+        rules: [
+          {
+            name: 'queue-length'
+            custom: {
+              type: 'azure-servicebus'
+              identity: platformIdentity.id
+              // All values are strings; the namespace is the short name, to which the scaler adds the suffix.
+              metadata: {
+                namespace: names.serviceBus
+                queueName: names.queue
+                messageCount: string(messagesPerReplica)
+                activationMessageCount: string(limits.scale.activationMessages)
+              }
+            }
+          }
+        ]
+      }
+    }
+  }
+}
+
+resource restarts 'Microsoft.Insights/metricAlerts@2026-01-01' = {
+  name: 'orderworker-restarts'
+  location: 'global'
+  tags: allTags
+  properties: {
+    description: 'A replica was restarted more than twice: it crashes, is out of memory, or does not answer its liveness probe.'
+    severity: 2
+    enabled: true
+    scopes: [app.id]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    autoMitigate: true
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          criterionType: 'StaticThresholdCriterion'
+          name: 'restarts'
+          metricNamespace: 'Microsoft.App/containerApps'
+          metricName: 'RestartCount'
+          timeAggregation: 'Maximum'
+          operator: 'GreaterThan'
+          threshold: 2
+        }
+      ]
+    }
+    actions: [
+      {
+        actionGroupId: actionGroup.id
+      }
+    ]
+  }
+}
+
+@description('Name of the container app.')
+output SERVICE_WORKER_NAME string = app.name
+
+@description('Revision that this deployment made.')
+output SERVICE_WORKER_REVISION string = app.properties.latestRevisionName

@@ -1,0 +1,21 @@
+using './worker.bicep'
+
+// azd sets the first two, and the third once it has pushed the image; the next three are outputs of main.bicep, which
+// azd keeps.
+param environmentName = readEnvironmentVariable('AZURE_ENV_NAME', 'dev')
+param location = readEnvironmentVariable('AZURE_LOCATION', 'westeurope')
+param image = readEnvironmentVariable('SERVICE_WORKER_IMAGE_NAME', 'orderworker:none')
+param workerClientId = readEnvironmentVariable('AZURE_WORKER_CLIENT_ID', '')
+param serviceBusFqdn = readEnvironmentVariable('SERVICEBUS_NAMESPACE_FQDN', '')
+param cosmosEndpoint = readEnvironmentVariable('COSMOS_ENDPOINT', '')
+
+param size = readEnvironmentVariable('ORDERWORKER_SIZE', 'small')
+param minReplicas = int(readEnvironmentVariable('ORDERWORKER_MIN_REPLICAS', '0'))
+param maxReplicas = int(readEnvironmentVariable('ORDERWORKER_MAX_REPLICAS', '10'))
+param messagesPerReplica = int(readEnvironmentVariable('ORDERWORKER_MESSAGES_PER_REPLICA', '200'))
+param consumer = readEnvironmentVariable('ORDERWORKER_CONSUMER', '')
+param logLevel = readEnvironmentVariable('ORDERWORKER_LOG_LEVEL', 'info')
+param preflight = bool(readEnvironmentVariable('ORDERWORKER_PREFLIGHT', 'false'))
+param otlpEndpoint = readEnvironmentVariable('ORDERWORKER_OTLP_ENDPOINT', '')
+param otlpProtocol = readEnvironmentVariable('ORDERWORKER_OTLP_PROTOCOL', 'http/protobuf')
+param otlpHeadersSecretUri = readEnvironmentVariable('ORDERWORKER_OTLP_HEADERS_SECRET_URI', '')

@@ -26,7 +26,8 @@ type Options struct {
 	Consistency string
 	// Regions are the regions in order of preference; the first is the write region. Defaults to "South Central US".
 	Regions []string
-	// AdvertisedHost is the host:port that the account gives for its regions. Defaults to the host of the request.
+	// AdvertisedHost is the host:port that the account gives for its regions, except through
+	// the compute gateway. Defaults to the host of the request.
 	AdvertisedHost string
 	// AcceptTokens lets requests in that carry a Microsoft Entra ID token, whatever the token says. As in the service,
 	// a token gives no right to create or change databases, containers and throughput.

@@ -15,7 +15,7 @@ type ContainerSpec struct {
 	ID string
 	// PartitionKey are the paths of the partition key. Defaults to /id.
 	PartitionKey []string
-	// KeyVersion is the version of the partition key hash. Defaults to 2; version 1 limits keys to 101 bytes.
+	// KeyVersion is the version of the partition key hash. Defaults to 2; version 1 looks at 101 bytes of a key.
 	KeyVersion int
 	// DefaultTTL is the defaultTtl in seconds: 0 leaves it out, so that nothing ever expires; -1 lets documents
 	// expire that have a ttl of their own.

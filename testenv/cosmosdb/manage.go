@@ -15,7 +15,7 @@ func (a *Account) readAccount(q *request) reply {
 		return refuse(http.StatusMethodNotAllowed, 0, q.method+" is not allowed on an account")
 	}
 	host := q.host
-	if a.opts.AdvertisedHost != "" {
+	if a.opts.AdvertisedHost != "" && !q.compute {
 		host = a.opts.AdvertisedHost
 	}
 	region := func(name string) any {

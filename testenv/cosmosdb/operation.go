@@ -208,19 +208,24 @@ func (t *transaction) admit(body []byte) (*jsondoc.Object, string, *result) {
 	if key.String() != t.key.String() {
 		return no(failure(http.StatusBadRequest, substatusKeyMismatch, 1, "the partition key of the request is not that of the document"))
 	}
-	if err := t.container.def.checkSize(key); err != nil {
+	if err := key.checkSize(); err != nil {
 		return no(badRequest("%v", err))
 	}
 	return doc, id, nil
 }
 
-// breaksUniqueKey reports whether another document of the partition has the same values at the paths of a unique key. A
-// missing value counts as null.
+// breaksUniqueKey reports whether another document of the logical partition has the same values at the paths of a unique
+// key. A missing value counts as null.
 func (t *transaction) breaksUniqueKey(id string, doc *jsondoc.Object) bool {
+	if len(t.container.def.uniqueKeys) == 0 {
+		return false
+	}
+	self := documentID{t.key.String(), id}
+	neighbours := t.neighbours()
 	for _, paths := range t.container.def.uniqueKeys {
 		want := uniqueValue(doc, paths)
-		for _, other := range t.neighbours() {
-			if other.id != id && uniqueValue(other.doc, paths) == want {
+		for _, other := range neighbours {
+			if other.documentID() != self && uniqueValue(other.doc, paths) == want {
 				return true
 			}
 		}
@@ -228,19 +233,24 @@ func (t *transaction) breaksUniqueKey(id string, doc *jsondoc.Object) bool {
 	return false
 }
 
-// neighbours returns the live documents of the partition as the transaction sees them.
+// neighbours returns the live documents of the logical partition as the transaction sees them.
 func (t *transaction) neighbours() []*version {
-	ids := map[string]bool{}
-	for id := range t.container.documents {
-		if id.partition == t.key.String() {
-			ids[id.id] = true
+	def := t.container.def
+	here := def.logicalPartition(t.key)
+	ours := map[string]bool{}
+	var list []*version
+	for id, head := range t.container.documents {
+		switch {
+		case id.partition == t.key.String():
+			ours[id.id] = true
+		case def.logicalPartition(head.key) == here && !head.deleted && !def.expired(head, t.now):
+			list = append(list, head)
 		}
 	}
 	for _, v := range t.pending {
-		ids[v.id] = true
+		ours[v.id] = true
 	}
-	var list []*version
-	for id := range ids {
+	for id := range ours {
 		if v := t.live(id); v != nil {
 			list = append(list, v)
 		}

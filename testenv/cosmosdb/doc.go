@@ -19,8 +19,8 @@
 // history, and the key is the document id (for a batch the id of its first create). A client that gives up does not stop
 // the service: a write that is delayed before its effect still happens.
 //
-//   - Drop cuts the connection: HTTP/1 closes, HTTP/2 resets the stream. In process the error is io.EOF, or, with the
-//     condition [StreamReset], the unclassified error of a reset HTTP/2 stream, which azcosmos answers by replaying.
+//   - Drop cuts the connection: HTTP/1 closes, HTTP/2 resets the stream. In process the error is io.EOF, or
+//     that of the condition [StreamReset] or [ConnectionRefused].
 //   - Silence answers when the client has given up.
 //   - Refuse answers with Status, Substatus, an x-ms-retry-after-ms where there is a hint, and Body or the usual error.
 //     Status 207 or 200 with a literal array as Body imitates the results of a batch.

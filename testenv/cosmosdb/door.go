@@ -3,13 +3,20 @@ package cosmosdb
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 )
 
-// StreamReset is the condition with which a dropped reply looks, in process, like a reset HTTP/2 stream.
-const StreamReset = "stream-reset"
+// Conditions of a Drop, which say how it looks in process. Over sockets they make no difference.
+const (
+	// StreamReset looks like a reset HTTP/2 stream: azcosmos cannot tell whether the request had an effect, and repeats it.
+	StreamReset = "stream-reset"
+	// ConnectionRefused looks, before the effect, like a port on which nobody listens: the request was not sent.
+	ConnectionRefused = "connection-refused"
+)
 
 var _ http.Handler = (*Account)(nil)
 
@@ -114,8 +121,10 @@ func (o outcome) response(r *http.Request) (*http.Response, error) {
 	switch {
 	case o.fate == silent && r.Context().Err() != nil:
 		return nil, failed(r, r.Context().Err())
-	case o.fate != sent && o.reset:
+	case o.fate != sent && o.condition == StreamReset:
 		return nil, failed(r, streamError{})
+	case o.fate != sent && o.condition == ConnectionRefused:
+		return nil, failed(r, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
 	case o.fate != sent:
 		return nil, failed(r, io.EOF)
 	}

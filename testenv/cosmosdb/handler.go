@@ -26,8 +26,8 @@ type outcome struct {
 	fate     fate
 	reply    reply
 	activity string
-	// reset asks for the error of a reset HTTP/2 stream in process.
-	reset bool
+	// condition tells how a cut looks in process: StreamReset, ConnectionRefused, or nothing for a closed connection.
+	condition string
 }
 
 // serve carries a request through: who sent it, the faults before its effect, the effect, the faults after it. ctx ends
@@ -144,7 +144,10 @@ func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, act
 		}
 		o.reply = a.refuseFault(q, "a lagging replica at this point")
 	case fault.Drop:
-		o.fate, o.reset = cut, act.Condition == StreamReset
+		o.fate, o.condition = cut, act.Condition
+		if phase == fault.After && o.condition == ConnectionRefused {
+			o.condition = "" // the request did arrive
+		}
 	case fault.Silence:
 		o.fate = silent
 	case fault.Refuse:

@@ -2,11 +2,13 @@ package cosmosdb
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
+	"github.com/orderworker/orderworker/testenv/history"
 )
 
 // ContainerSpec describes a container to be made by [Account.CreateContainer].
@@ -227,6 +229,8 @@ func (a *Account) DeleteDocument(databaseID, containerID, id string) int {
 		if old := t.live(id); old != nil {
 			t.remove(old)
 			t.commit()
+			a.opts.History.Add(history.Event{Op: history.DeleteDocument, Entity: c.name(), Key: id,
+				Partition: old.key.display(), Status: http.StatusNoContent, Effect: true, Note: "deleted without a request"})
 			n++
 		}
 	}

@@ -1,0 +1,269 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// breakerState is one of the states of a [breaker].
+type breakerState int
+
+const (
+	// breakerStarting: the store has not been asked yet. Nothing is received.
+	breakerStarting breakerState = iota
+	// breakerClosed: the store works, and nothing is limited.
+	breakerClosed
+	// breakerOpen: nothing is received and nothing committed until the store says that it is ready.
+	breakerOpen
+	// breakerTrial: the store says that it is ready, and one commit may prove it.
+	breakerTrial
+	// breakerRamp: a commit has proved it, and the number of messages in process grows with each success.
+	breakerRamp
+)
+
+func (s breakerState) String() string {
+	return [...]string{"starting", "closed", "open", "trial", "ramp"}[s]
+}
+
+// A breaker stops the work when the store cannot be used, and lets it start again little by little. Only results that say
+// so of the store as a whole count: a message that cannot be stored proves that the store answers. It is safe for
+// concurrent use.
+type breaker struct {
+	config   BreakerConfig
+	capacity int
+	// notify is called after every change, without the lock held.
+	notify func(breakerChange)
+
+	mu       sync.Mutex
+	state    breakerState
+	epoch    int           // grows each time the breaker opens: results of older permits say nothing
+	failures int           // consecutive unavailable results while closed
+	probes   int           // since the breaker opened
+	hint     time.Time     // the store asked not to be asked before
+	limit    int           // of the ramp
+	active   int           // permits of this epoch in use
+	waiting  int           // commits that wait for a permit
+	cause    error         // the last one
+	fatal    bool          // the cause needs a person
+	since    time.Time     // when it opened
+	changed  chan struct{} // closed at the next change
+}
+
+// A breakerChange tells that the breaker opened, or closed after some time.
+type breakerChange struct {
+	opened, closed bool
+	misconfigured  bool
+	cause          error
+	lasted         time.Duration
+}
+
+func newBreaker(c BreakerConfig, capacity int, notify func(breakerChange)) *breaker {
+	return &breaker{config: c, capacity: capacity, notify: notify, changed: make(chan struct{})}
+}
+
+// A permit allows one commit. It must be given back by [breaker.report].
+type permit struct{ epoch int }
+
+// errNoPermit is returned when a commit may not start and must not wait any longer.
+var errNoPermit = errors.New("worker: the store cannot be used, and the message is not held any longer")
+
+// acquire waits until a commit may start. It returns errNoPermit when ctx ends or stop is closed before.
+func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}) (permit, error) {
+	b.mu.Lock()
+	for !b.permitsLocked() {
+		if ctx.Err() != nil || closed(stop) {
+			b.mu.Unlock()
+			return permit{}, errNoPermit
+		}
+		changed := b.changed
+		b.waiting++
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-stop:
+		}
+		b.mu.Lock()
+		b.waiting--
+		if (ctx.Err() != nil || closed(stop)) && b.state == breakerTrial && b.waiting == 0 && b.active == 0 {
+			// The last one that could have tried is leaving, so the word of the store must do.
+			change := b.rampLocked()
+			b.mu.Unlock()
+			b.tell(change)
+			return permit{}, errNoPermit
+		}
+	}
+	b.active++
+	p := permit{epoch: b.epoch}
+	b.mu.Unlock()
+	return p, nil
+}
+
+func (b *breaker) permitsLocked() bool {
+	switch b.state {
+	case breakerClosed:
+		return true
+	case breakerTrial:
+		return b.active == 0
+	case breakerRamp:
+		return b.active < b.limit
+	}
+	return false
+}
+
+// report gives a permit back and tells what the store answered, as the cause of the result.
+func (b *breaker) report(p permit, r Result) {
+	b.mu.Lock()
+	var change breakerChange
+	if p.epoch == b.epoch {
+		b.active--
+		change = b.countLocked(r)
+		if b.state != breakerClosed {
+			b.broadcastLocked()
+		}
+	}
+	b.mu.Unlock()
+	b.tell(change)
+}
+
+func (b *breaker) countLocked(r Result) breakerChange {
+	switch r.Cause {
+	case CauseUnavailable, CauseMisconfigured:
+		b.failures++
+		fatal := r.Cause == CauseMisconfigured
+		if fatal || b.state != breakerClosed || b.failures >= b.config.Failures {
+			return b.openLocked(r.Err, fatal, r.RetryAfter)
+		}
+		b.cause = r.Err
+	case CauseCommitted, CauseContradicted, CauseUnstorable:
+		b.failures = 0
+		return b.provedLocked()
+	}
+	return breakerChange{}
+}
+
+// provedLocked takes note of an answer of a store that works.
+func (b *breaker) provedLocked() breakerChange {
+	switch b.state {
+	case breakerTrial:
+		return b.rampLocked()
+	case breakerRamp:
+		if b.limit++; b.limit >= b.capacity {
+			b.state, b.probes, b.cause = breakerClosed, 0, nil
+			b.broadcastLocked()
+		}
+	}
+	return breakerChange{}
+}
+
+func (b *breaker) rampLocked() breakerChange {
+	change := breakerChange{closed: true, misconfigured: b.fatal, cause: b.cause, lasted: time.Since(b.since)}
+	b.state, b.limit, b.fatal = breakerRamp, 1, false
+	b.broadcastLocked()
+	return change
+}
+
+// openLocked opens the breaker, or keeps it open with another cause.
+func (b *breaker) openLocked(cause error, fatal bool, after time.Duration) breakerChange {
+	fresh := b.state == breakerStarting || b.state == breakerClosed || b.state == breakerRamp
+	if b.state == breakerClosed || b.state == breakerStarting {
+		b.probes = 0
+	}
+	b.cause = cause
+	b.state, b.failures, b.active = breakerOpen, 0, 0
+	b.epoch++
+	if after > 0 {
+		b.hint = time.Now().Add(min(after, maxHint))
+	}
+	worse := fatal && !b.fatal
+	b.fatal = fatal
+	if fresh {
+		b.since = time.Now()
+	}
+	b.broadcastLocked()
+	if !fresh && !worse {
+		return breakerChange{}
+	}
+	return breakerChange{opened: true, misconfigured: fatal, cause: cause}
+}
+
+// maxHint bounds the wait that a store may ask for.
+const maxHint = 5 * time.Minute
+
+// probeWait returns how long to wait before the store is asked again, and counts the probe.
+func (b *breaker) probeWait() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait := time.Duration(0)
+	if b.state != breakerStarting {
+		// A floor lets the commits in hand get in line first, so that a probe finds them.
+		wait = b.config.ProbeBase/8 + fullJitter(b.config.ProbeBase, b.config.ProbeMax, b.probes)
+		b.probes++
+	}
+	return max(wait, time.Until(b.hint))
+}
+
+// probed tells what the store said of itself.
+func (b *breaker) probed(r Result) {
+	b.mu.Lock()
+	var change breakerChange
+	switch {
+	case b.state != breakerOpen && b.state != breakerStarting:
+	case r.Cause != 0:
+		change = b.openLocked(r.Err, r.Cause == CauseMisconfigured, r.RetryAfter)
+	case b.state == breakerStarting:
+		b.state = breakerClosed
+		change = breakerChange{closed: true}
+		b.broadcastLocked()
+	case b.waiting == 0:
+		change = b.rampLocked() // nothing is here to try, so its word must do
+	default:
+		b.state = breakerTrial
+		b.broadcastLocked()
+	}
+	b.mu.Unlock()
+	b.tell(change)
+}
+
+// room returns how many more messages may be in process when inProcess are.
+func (b *breaker) room(inProcess int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case breakerClosed:
+		return b.capacity - inProcess
+	case breakerTrial:
+		return 1 - inProcess
+	case breakerRamp:
+		return min(b.limit, b.capacity) - inProcess
+	}
+	return 0
+}
+
+// watch returns the state and a channel that is closed at the next change of it.
+func (b *breaker) watch() (breakerState, <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state, b.changed
+}
+
+// broadcastLocked wakes everyone who waits for a change.
+func (b *breaker) broadcastLocked() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *breaker) tell(c breakerChange) {
+	if c.opened || c.closed {
+		b.notify(c)
+	}
+}
+
+// held returns how many commits wait for a permit.
+func (b *breaker) held() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting
+}

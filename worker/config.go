@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/orderworker/orderworker/worker/admission"
+)
+
+// Config says how a [Worker] works. The zero value of a field means its default.
+type Config struct {
+	// Concurrency is the number of messages handled and committed at the same time. As many again may be about to be
+	// settled. Defaults to 16.
+	Concurrency int
+	// LockDuration is the lock duration that the queue is configured with. A shorter lock that the broker states with a
+	// message is believed, a longer one is not. Defaults to 60s.
+	LockDuration time.Duration
+	// MaxDeliveryCount is the maximum delivery count that the queue is configured with. Defaults to 10.
+	MaxDeliveryCount int
+	// HandlerTimeout bounds one call of the handler. The lock is renewed meanwhile. Defaults to 2m.
+	HandlerTimeout time.Duration
+	// StoreTimeout bounds one call of the store, also when the store ignores its context. A commit starts only while the
+	// lock lasts at least this long. Defaults to 10s, or to a quarter of LockDuration when that is less.
+	StoreTimeout time.Duration
+	// DrainTimeout bounds how long [Worker.Run] lets messages finish after it was told to stop. What does not finish is
+	// given back within two more seconds. Defaults to 25s.
+	DrainTimeout time.Duration
+
+	Retry    RetryConfig
+	Breaker  BreakerConfig
+	Watchdog WatchdogConfig
+
+	// Admission says where the key, the body and the fingerprint of a message come from.
+	Admission admission.Config
+
+	// Version names the program in the properties of dead letters. Empty leaves it out.
+	Version string
+	// Logger takes the log lines. Defaults to none.
+	Logger *slog.Logger
+	// Observer is told of every event. It may be nil.
+	Observer Observer
+	// TracerProvider and MeterProvider take spans and metrics. Default to none.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+}
+
+// RetryConfig says how long a message is tried again while its lock is held. What remains is left to the next delivery.
+type RetryConfig struct {
+	// Attempts is the number of tries within one delivery, the first included. Defaults to 4.
+	Attempts int
+	// Base is the bound of the first wait, which doubles with each try. Waits are drawn evenly below their bound.
+	// Defaults to 500ms.
+	Base time.Duration
+	// Max bounds the bound. Defaults to 15s.
+	Max time.Duration
+	// HoldFor bounds how long a message is held, with its lock renewed, while the store is unavailable or its handler
+	// asks for a later retry. Then it is given back once. Defaults to 10m.
+	HoldFor time.Duration
+}
+
+// BreakerConfig says when the worker stops receiving because its store cannot be used.
+type BreakerConfig struct {
+	// Failures is the number of consecutive unavailable results that open the breaker. Defaults to 5.
+	Failures int
+	// ProbeBase is the bound of the wait before the first probe of the store, which doubles with each probe. Waits are
+	// drawn evenly below their bound, and are never shorter than the store asked for. Defaults to 1s.
+	ProbeBase time.Duration
+	// ProbeMax bounds the bound. Defaults to 30s.
+	ProbeMax time.Duration
+}
+
+// WatchdogConfig says when a receiver that looks healthy is taken for dead.
+type WatchdogConfig struct {
+	// Silence is how long one receive call waits. When nothing came for so long the queue is looked at. Defaults to 60s.
+	Silence time.Duration
+	// Stuck is how long a call of the broker's client may overrun its own bound before it is abandoned. Defaults to 10s.
+	Stuck time.Duration
+	// Deaf is how long one message may wait in the queue, while this worker receives nothing, before the worker says that
+	// it is not ready. Defaults to HandlerTimeout plus two lock durations: another replica may hold a message that long.
+	Deaf time.Duration
+}
+
+// withDefaults returns a copy in which no zero stands for a default.
+func (c Config) withDefaults() Config {
+	c.Concurrency = cmp.Or(c.Concurrency, 16)
+	c.LockDuration = cmp.Or(c.LockDuration, 60*time.Second)
+	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 2*time.Minute)
+	c.StoreTimeout = cmp.Or(c.StoreTimeout, min(10*time.Second, c.LockDuration/4))
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 25*time.Second)
+	c.Retry.Attempts = cmp.Or(c.Retry.Attempts, 4)
+	c.Retry.Base = cmp.Or(c.Retry.Base, 500*time.Millisecond)
+	c.Retry.Max = cmp.Or(c.Retry.Max, 15*time.Second)
+	c.Retry.HoldFor = cmp.Or(c.Retry.HoldFor, 10*time.Minute)
+	c.Breaker.Failures = cmp.Or(c.Breaker.Failures, 5)
+	c.Breaker.ProbeBase = cmp.Or(c.Breaker.ProbeBase, time.Second)
+	c.Breaker.ProbeMax = cmp.Or(c.Breaker.ProbeMax, 30*time.Second)
+	c.Watchdog.Silence = cmp.Or(c.Watchdog.Silence, 60*time.Second)
+	c.Watchdog.Stuck = cmp.Or(c.Watchdog.Stuck, 10*time.Second)
+	c.Watchdog.Deaf = cmp.Or(c.Watchdog.Deaf, c.HandlerTimeout+2*c.LockDuration)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// validate reports every fault of a config that has its defaults.
+func (c Config) validate() error {
+	var faults []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	check(c.Concurrency >= 1 && c.Concurrency <= 5000,
+		"concurrency is %d: the broker's client takes 1 to 5000 messages at a time", c.Concurrency)
+	check(c.LockDuration >= time.Second && c.LockDuration <= 5*time.Minute,
+		"lock duration is %v: Service Bus takes at most 5m, and below 1s no lock can be renewed in time", c.LockDuration)
+	check(c.MaxDeliveryCount >= 1, "maximum delivery count is %d: it must be at least 1, and what the queue is configured with", c.MaxDeliveryCount)
+	check(c.HandlerTimeout > 0, "handler timeout is %v: it must be positive", c.HandlerTimeout)
+	check(c.StoreTimeout > 0 && c.StoreTimeout <= c.LockDuration/2,
+		"store timeout is %v: a commit must fit half the lock duration of %v, so that a lock can always be renewed before it", c.StoreTimeout, c.LockDuration)
+	check(c.DrainTimeout > 0, "drain timeout is %v: it must be positive", c.DrainTimeout)
+	check(c.Retry.Attempts >= 1, "retry attempts are %d: the first try counts, so give at least 1", c.Retry.Attempts)
+	check(c.Retry.Base > 0 && c.Retry.Max >= c.Retry.Base, "retry waits are %v to %v: give a positive first wait that is not longer than the last", c.Retry.Base, c.Retry.Max)
+	check(c.Retry.HoldFor >= 0, "retry hold is %v: it must not be negative", c.Retry.HoldFor)
+	check(c.Breaker.Failures >= 1, "breaker failures are %d: give at least 1", c.Breaker.Failures)
+	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
+	check(c.Watchdog.Silence >= time.Second, "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
+	check(c.Watchdog.Stuck > 0, "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)
+	check(c.Watchdog.Deaf >= c.Watchdog.Silence, "watchdog deaf is %v: it must not be shorter than the silence of %v", c.Watchdog.Deaf, c.Watchdog.Silence)
+	return errors.Join(append(faults, c.Admission.Validate())...)
+}

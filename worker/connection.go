@@ -1,0 +1,127 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// openTimeout bounds the opening of a receiver, which with the SDK is no I/O at all.
+	openTimeout = 10 * time.Second
+	// closeTimeout bounds the closing of a receiver that is given up. The SDK may wait a minute for a peer that is gone.
+	closeTimeout = 5 * time.Second
+	// maxTrouble is the number of consecutive failures on the management link after which a receiver is given up. That
+	// link can be dead while the one for messages lives: the broker's client never repairs it after a server-busy detach.
+	maxTrouble = 3
+)
+
+var errConnectionClosed = errors.New("worker: the connection is closed because the worker stops")
+
+// A link is one receiver in use.
+type link struct {
+	receiver Receiver
+	// retired is closed when the link is given up.
+	retired chan struct{}
+	// attached grows each time the client had to attach again beneath the receiver. A message that came before can no
+	// longer be settled through its own object.
+	attached atomic.Int64
+	// proven tells that a call has succeeded, so that the connection need not be set up first.
+	proven atomic.Bool
+	// trouble counts consecutive failures on the management link.
+	trouble atomic.Int64
+	// credit is the number of messages that were asked for and did not come. Receive goroutine only.
+	credit int
+}
+
+// worked takes note of a success on the management link.
+func (l *link) worked() {
+	l.proven.Store(true)
+	l.trouble.Store(0)
+}
+
+// connection holds the receiver in use. Any goroutine may give it up; the next call opens another. It is safe for
+// concurrent use.
+type connection struct {
+	broker  Broker
+	grace   time.Duration
+	closers sync.WaitGroup
+
+	mu      sync.Mutex
+	current *link
+	closed  bool
+}
+
+// get returns the link in use, or opens one.
+func (c *connection) get(ctx context.Context) (*link, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errConnectionClosed
+	}
+	if c.current != nil {
+		return c.current, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	r, err := supervised(ctx, c.grace, c.broker.Open, func(r Receiver, err error) {
+		if err == nil {
+			closeReceiver(r, c.grace)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.current = &link{receiver: r, retired: make(chan struct{})}
+	return c.current, nil
+}
+
+// uses reports whether l is the link in use.
+func (c *connection) uses(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current == l
+}
+
+// retire gives l up and closes it in the background. It reports whether l was in use until now.
+func (c *connection) retire(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.retireLocked(l)
+}
+
+func (c *connection) retireLocked(l *link) bool {
+	if l == nil || c.current != l {
+		return false
+	}
+	c.current = nil
+	close(l.retired)
+	c.closers.Go(func() { closeReceiver(l.receiver, c.grace) })
+	return true
+}
+
+// close gives the link in use up for good, and waits for all closing until ctx ends. It reports whether all ended.
+func (c *connection) close(ctx context.Context) bool {
+	c.mu.Lock()
+	c.closed = true
+	c.retireLocked(c.current)
+	c.mu.Unlock()
+	done := make(chan struct{})
+	go func() { c.closers.Wait(); close(done) }()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// closeReceiver closes a receiver, or leaves it behind when that takes too long. Its error helps nobody: the receiver was
+// given up because it does not work.
+func closeReceiver(r Receiver, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = call(ctx, grace, r.Close)
+}

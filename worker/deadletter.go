@@ -1,0 +1,122 @@
+package worker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The names of the properties that the worker sets on a message when it dead-letters it, for programs to read.
+const (
+	PropertyReason      = "orderworker-reason"
+	PropertyDocumentID  = "orderworker-document-id"
+	PropertyStoredHash  = "orderworker-stored-hash"
+	PropertyArrivedHash = "orderworker-arrived-hash"
+	// PropertyPaths lists the JSON pointers at which a conflict differs, one a line.
+	PropertyPaths   = "orderworker-paths"
+	PropertyVersion = "orderworker-version"
+)
+
+// The broker takes 4096 characters of reason and of description, and 64 KiB of headers and properties in all. The bounds
+// are in bytes and leave room: whoever sends big properties shall not keep the worker from dead-lettering.
+const (
+	maxReason      = 256
+	maxDescription = 4000
+	maxProperty    = 1024
+)
+
+// A deadLetterNote is what stands at a dead letter.
+type deadLetterNote struct {
+	reason, description string
+	properties          map[string]any
+}
+
+// noteOf writes the note for a result. Every text in it is clean and bounded.
+func noteOf(r Result, version string) deadLetterNote {
+	n := deadLetterNote{
+		reason:      clip(r.Reason, maxReason),
+		description: clip(r.Detail, maxDescription),
+		properties:  map[string]any{},
+	}
+	set := func(name, value string) {
+		if value != "" {
+			n.properties[name] = clip(value, maxProperty)
+		}
+	}
+	set(PropertyReason, r.Reason)
+	set(PropertyVersion, version)
+	if !r.Admitted {
+		return n
+	}
+	set(PropertyDocumentID, r.Commit.DocumentID)
+	if e := r.Outcome.Existing; e != nil && e.Fingerprint != nil && r.Cause == CauseContradicted {
+		set(PropertyStoredHash, e.Fingerprint.Hash)
+		set(PropertyArrivedHash, r.ArrivedHash)
+		set(PropertyPaths, strings.Join(paths(r), "\n"))
+	}
+	return n
+}
+
+// bare is the note of last resort, for a broker that refuses the full one.
+func (n deadLetterNote) bare() deadLetterNote { return deadLetterNote{reason: n.reason} }
+
+// describe says for people what a judgement against a message means.
+func describe(r Result) string {
+	key := r.Commit.Key.String()
+	e := r.Outcome.Existing
+	switch r.Judgement {
+	case Conflict:
+		text := fmt.Sprintf("Other content was stored under the key %s", key)
+		if !e.CommittedAt.IsZero() {
+			text += " at " + e.CommittedAt.UTC().Format(time.RFC3339)
+		}
+		text += fmt.Sprintf(". Stored hash %s, arrived hash %s.", e.Fingerprint.Hash, r.ArrivedHash)
+		if p := paths(r); len(p) > 0 {
+			text += " They differ at " + strings.Join(p, ", ") + "."
+		}
+		return text + " What is stored is unchanged. Keep it and discard this message, or send the correction under a new key."
+	case HashMissing:
+		return fmt.Sprintf("A document stands under the key %s (id %s) that carries no request hash this version can compare, so nobody can tell whether it is this message. Compare them by hand.", key, r.Commit.DocumentID)
+	case OtherKey:
+		return fmt.Sprintf("The document under id %s belongs to the key %s, and this message to the key %s. Look for a program that writes documents by itself.", r.Commit.DocumentID, e.Key, key)
+	case Blocked:
+		return fmt.Sprintf("The order with the key %s does not exist, but its document %q does already. Nothing was stored. Find out who wrote it, remove it, and reprocess this message.", key, r.Outcome.Blocking)
+	case Incomplete:
+		return fmt.Sprintf("The order with the key %s is stored and equal, but some of its documents are missing: %s. Restore them by hand: a retry cannot.", key, strings.Join(e.MissingParts, ", "))
+	}
+	return ""
+}
+
+func paths(r Result) []string {
+	p := make([]string, 0, len(r.Differences))
+	for _, d := range r.Differences {
+		p = append(p, d.Path)
+	}
+	return p
+}
+
+// clip makes a text safe for a property: valid UTF-8 without control characters other than line feeds, at most limit
+// bytes, cut at the boundary of a character and with an ellipsis where something is missing.
+func clip(s string, limit int) string {
+	const ellipsis = "…"
+	// What lies far beyond the limit needs no cleaning; a character has at most 4 bytes, and cleaning at most triples it.
+	if len(s) > 4*limit+utf8.UTFMax {
+		s = s[:4*limit+utf8.UTFMax]
+	}
+	s = strings.Map(func(c rune) rune {
+		if c != '\n' && unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}

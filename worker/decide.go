@@ -1,0 +1,146 @@
+package worker
+
+// A Cause says what one pass over a message came to.
+type Cause int
+
+// The causes. Exactly one of them, [CauseCommitted], allows a message to be completed.
+const (
+	// CauseCommitted: the documents are known to be committed, by this pass or before. See [Judgement].
+	CauseCommitted Cause = iota + 1
+	// CauseRefused: the message cannot be admitted.
+	CauseRefused
+	// CauseRejected: the handler rejected the message.
+	CauseRejected
+	// CauseContradicted: what stands in the store is judged not to be this message.
+	CauseContradicted
+	// CauseUnstorable: the store can never take the message.
+	CauseUnstorable
+	// CauseHandlerError: the handler failed.
+	CauseHandlerError
+	// CauseHandlerPanic: the handler panicked.
+	CauseHandlerPanic
+	// CauseHandlerTimeout: the handler was too slow.
+	CauseHandlerTimeout
+	// CauseRetryLater: the handler asks for a later retry and blames something else than the message.
+	CauseRetryLater
+	// CauseUncertain: the message could not be committed or judged for a cause of its own that may pass.
+	CauseUncertain
+	// CauseUnavailable: the store cannot be used now.
+	CauseUnavailable
+	// CauseMisconfigured: the store cannot be used until a person changes something.
+	CauseMisconfigured
+	// CauseUncovered: the lock is too short for a commit and cannot be renewed.
+	CauseUncovered
+	// CauseStopped: the worker must stop before the message is committed.
+	CauseStopped
+	// CauseLockLost: the lock was lost before the message was committed.
+	CauseLockLost
+)
+
+func (c Cause) String() string {
+	names := [...]string{"none", "committed", "refused", "rejected", "contradicted", "unstorable", "handler_error", "handler_panic",
+		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost"}
+	if c < 0 || int(c) >= len(names) {
+		return "unknown"
+	}
+	return names[c]
+}
+
+// An action is what is done with a message next.
+type action int
+
+const (
+	// leave settles nothing: the message comes back when its lock ends.
+	leave action = iota
+	complete
+	deadLetter
+	// retry tries again after a wait, in place.
+	retry
+	// hold waits in place until the store can be used.
+	hold
+	abandon
+)
+
+func (a action) String() string {
+	return [...]string{"leave", "complete", "dead-letter", "retry", "hold", "abandon"}[a]
+}
+
+// facts are all that the decision on a message depends on.
+type facts struct {
+	cause Cause
+	// lockLost tells that no settlement can reach the message any more.
+	lockLost bool
+	// stopping tells that nothing may wait any more.
+	stopping bool
+	// triesLeft tells that the message may be tried again in place for a fault of its own.
+	triesLeft bool
+	// holdLeft tells that the message may be held longer for a fault that is not its own.
+	holdLeft bool
+	// deliveries counts the deliveries of the message with this one, 0 when the broker did not say.
+	deliveries    uint32
+	maxDeliveries int
+}
+
+// last reports whether the broker dead-letters the message when this delivery ends without a settlement that removes it.
+// An unknown count is never taken for the last.
+func (f facts) last() bool { return f.deliveries > 0 && int64(f.deliveries) >= int64(f.maxDeliveries) }
+
+// spare reports whether the message is known to survive being given back.
+func (f facts) spare() bool { return f.deliveries > 0 && !f.last() }
+
+// decide says what is done with a message. It is total: every combination of facts has an action, and an unknown cause
+// leaves the message alone.
+func decide(f facts) action {
+	if f.lockLost || f.cause == CauseLockLost {
+		return leave
+	}
+	switch f.cause {
+	case CauseCommitted:
+		return complete
+	case CauseRefused, CauseRejected, CauseContradicted, CauseUnstorable:
+		return deadLetter
+	case CauseHandlerError, CauseHandlerPanic, CauseUncertain:
+		if f.triesLeft && !f.stopping {
+			return retry
+		}
+		return giveUp(f)
+	case CauseHandlerTimeout:
+		// A handler that used up its time once would double it here, so its next try is another delivery's.
+		return giveUp(f)
+	case CauseRetryLater:
+		if f.stopping {
+			return giveBack(f)
+		}
+		if f.holdLeft {
+			return retry
+		}
+		return giveUp(f)
+	case CauseUnavailable, CauseMisconfigured:
+		// The last delivery is held as long as the process lives: given back, the broker would dead-letter a message for
+		// the fault of the store.
+		if !f.stopping && (f.holdLeft || !f.spare()) {
+			return hold
+		}
+		return giveBack(f)
+	case CauseUncovered, CauseStopped:
+		return giveBack(f)
+	}
+	return leave
+}
+
+// giveUp ends a delivery that failed by a fault of the message's own: the last one is dead-lettered with the real cause.
+func giveUp(f facts) action {
+	if f.last() {
+		return deadLetter
+	}
+	return abandon
+}
+
+// giveBack ends a delivery that failed by no fault of the message. Nothing that we could settle saves the last delivery
+// from the broker's delivery limit, so it is left alone.
+func giveBack(f facts) action {
+	if f.last() {
+		return leave
+	}
+	return abandon
+}

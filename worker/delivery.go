@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+// A delivery is one message in process. Only the goroutine that processes it touches it, but for its lock.
+type delivery struct {
+	message  *azservicebus.ReceivedMessage
+	lock     *lock
+	received time.Time
+	// link is the link that the message came by, and attached what that link was then. Nil once the message's own object
+	// has been used for a settlement.
+	link     *link
+	attached int64
+}
+
+func (w *Worker) newDelivery(m *azservicebus.ReceivedMessage, l *link) *delivery {
+	return &delivery{
+		message:  m,
+		lock:     newLock(m.LockToken, w.config.LockDuration, m.LockedUntil),
+		received: time.Now(),
+		link:     l,
+		attached: l.attached.Load(),
+	}
+}
+
+func (d *delivery) sequence() int64 {
+	if d.message.SequenceNumber == nil {
+		return 0
+	}
+	return *d.message.SequenceNumber
+}
+
+// event starts an event of this message.
+func (d *delivery) event(k EventKind) Event {
+	return Event{Kind: k, MessageID: d.message.MessageID, SequenceNumber: d.sequence(), DeliveryCount: d.message.DeliveryCount}
+}
+
+// lag is the time from enqueueing to receipt, by the clocks of the broker and of this machine.
+func (d *delivery) lag() time.Duration {
+	if d.message.EnqueuedTime == nil {
+		return 0
+	}
+	return max(-wallUntil(*d.message.EnqueuedTime, d.received), 0)
+}

@@ -1,0 +1,103 @@
+package worker
+
+import "time"
+
+// An EventKind says what an [Event] tells of.
+type EventKind string
+
+// The kinds of events. Those of the first group tell of one message; metrics and log lines come from the same stream.
+const (
+	// EventReceived: a message was received. Lag is set.
+	EventReceived EventKind = "received"
+	// EventCreated, EventOwn and EventDuplicate: the documents of the message are known to be committed.
+	EventCreated   EventKind = "created"
+	EventOwn       EventKind = "own_write"
+	EventDuplicate EventKind = "duplicate"
+	// EventConflict: other content stands under the key of the message. It is an alert. Run counts the conflicts on this
+	// key that this process has seen within an hour.
+	EventConflict EventKind = "content_conflict"
+	// EventDeadLettered: the broker took the message to its dead-letter queue. Reason is set.
+	EventDeadLettered EventKind = "dead_lettered"
+	// EventAbandoned: the message was given back. Cause is set.
+	EventAbandoned EventKind = "message_abandoned"
+	// EventLeft: nothing was settled, and the message comes back when its lock ends. Cause is set.
+	EventLeft EventKind = "message_left"
+	// EventLockLost: the lock was lost. Harmless when Judgement says that the message is committed.
+	EventLockLost EventKind = "lock_lost"
+	// EventSettleFailed: it is not known whether the broker settled the message. Redelivery will tell.
+	EventSettleFailed EventKind = "settle_failed"
+	// EventRetried: the message is tried again in place. Cause is set.
+	EventRetried EventKind = "retried"
+	// EventFinished: the work on one delivery has ended. Duration, Calls and Charge are set. It comes last.
+	EventFinished EventKind = "finished"
+
+	// EventBreakerOpened and EventBreakerClosed: the store cannot be used, and can be used again after Duration.
+	EventBreakerOpened EventKind = "breaker_opened"
+	EventBreakerClosed EventKind = "breaker_closed"
+	// EventReceiverReplaced: the receiver was given up for another. Reason says why.
+	EventReceiverReplaced EventKind = "receiver_replaced"
+	// EventReceivePanicked: the broker's client panicked over a message that it was handed.
+	EventReceivePanicked EventKind = "receive_panicked"
+	// EventNotReady and EventReady: one part of the worker cannot do its work, and can again. Reason names the part.
+	EventNotReady EventKind = "not_ready"
+	EventReady    EventKind = "ready"
+	// EventStarted and EventStopped: Run has begun, and is about to return.
+	EventStarted EventKind = "worker_started"
+	EventStopped EventKind = "worker_stopped"
+)
+
+// An Event is one thing that happened. Only the fields that its kind names are set, besides those of the message.
+type Event struct {
+	Kind EventKind
+	At   time.Time
+
+	// MessageID, SequenceNumber and DeliveryCount are what the broker says of the message.
+	MessageID      string
+	SequenceNumber int64
+	DeliveryCount  uint32
+	// DocumentID is set once the message is admitted.
+	DocumentID string
+
+	Judgement Judgement
+	Cause     Cause
+	// Reason is a word of package reason, or why a receiver was replaced, or which part is not ready.
+	Reason string
+	// Detail is for people.
+	Detail string
+	Err    error
+	// Run counts conflicts on one key.
+	Run int
+
+	// Duration is how long the work on the message took, waits included, or how long an incident lasted.
+	Duration time.Duration
+	// Lag is the time from enqueueing to receipt, by two clocks.
+	Lag time.Duration
+	// Calls and Charge are the requests sent to the store and their request units.
+	Calls  int
+	Charge float64
+	// InFlight is the number of messages in process, this one included.
+	InFlight int
+}
+
+// An Observer is told of every event, from many goroutines at once, on the way of the work: it must be quick and must not
+// block.
+type Observer interface{ Observe(Event) }
+
+// ObserverFunc lets a function be an [Observer].
+type ObserverFunc func(Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(e Event) { f(e) }
+
+// observers tells several observers of each event.
+type observers []Observer
+
+// Observe implements [Observer].
+func (o observers) Observe(e Event) {
+	if e.At.IsZero() {
+		e.At = time.Now()
+	}
+	for _, each := range o {
+		each.Observe(e)
+	}
+}

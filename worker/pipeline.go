@@ -1,0 +1,273 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/worker/admission"
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// maxDifferences bounds the paths that a conflict names.
+const maxDifferences = 20
+
+// callGrace is how long a handler or a store may go on after its context has ended before it is left behind.
+const callGrace = time.Second
+
+// The causes with which the context of a handler ends.
+var (
+	// ErrLockLost: the lock of the message is lost, so that another worker may have it already.
+	ErrLockLost = errors.New("worker: the lock of the message is lost")
+	// ErrStopping: the worker must stop now.
+	ErrStopping = errors.New("worker: the worker is stopping")
+	// ErrHandlerTimeout: the handler's time is up.
+	ErrHandlerTimeout = errors.New("worker: the handler's time is up")
+)
+
+// A Pipeline takes a message from the form in which it was received to a judgement, without settling anything. The worker,
+// the review of dead letters and dry runs share it. It is safe for concurrent use.
+type Pipeline struct {
+	admitter       *admission.Admitter
+	store          Store
+	handler        Handler
+	handlerTimeout time.Duration
+	storeTimeout   time.Duration
+}
+
+// NewPipeline returns a pipeline by the settings of c for admission and for the timeouts of handler and store.
+func NewPipeline(c Config, s Store, h Handler) (*Pipeline, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if s == nil || h == nil {
+		return nil, errors.New("worker: a store and a handler are needed")
+	}
+	a, err := admission.New(c.Admission)
+	if err != nil {
+		return nil, err
+	}
+	return &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout}, nil
+}
+
+// Process makes one pass: admit, handle, commit, judge. It writes to the store and settles nothing. A message that is
+// processed twice is committed once, and judged a duplicate the second time.
+func (p *Pipeline) Process(ctx context.Context, m *azservicebus.ReceivedMessage) Result {
+	r := p.admit(m)
+	if r.Cause == 0 {
+		r = p.handle(ctx, r)
+	}
+	if r.Cause == 0 {
+		r = p.commit(ctx, r)
+	}
+	return r
+}
+
+// Preview says what [Pipeline.Process] would come to, as far as that can be told without calling the handler and without
+// writing: it admits the message and judges it against what is stored. A message of which nothing is stored has neither
+// a Cause nor a Judgement.
+func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage) Result {
+	r := p.admit(m)
+	if r.Cause != 0 {
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
+	defer cancel()
+	record, err := supervised(ctx, callGrace, func(ctx context.Context) (Record, error) {
+		return p.store.Find(ctx, r.Commit.DocumentID)
+	}, nil)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return r
+	case err != nil:
+		return r.failed(ctx, err)
+	}
+	r.Outcome = Outcome{Existing: &record}
+	// A preview is no delivery, so it has no write of its own to recognise.
+	r.Commit.Attempt = ""
+	return p.judge(r)
+}
+
+// admit starts the result of a delivery, with a nonce of its own.
+func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
+	message, refusal := p.admitter.Admit(m)
+	if refusal != nil {
+		return Result{Cause: CauseRefused, Reason: refusal.Reason, Detail: refusal.Detail}
+	}
+	return Result{Admitted: true, Message: message, Commit: Commit{
+		Key:            message.Key,
+		DocumentID:     message.DocumentID,
+		Attempt:        rand.Text(),
+		Fingerprint:    message.Fingerprint,
+		MessageID:      message.MessageID,
+		SequenceNumber: message.SequenceNumber,
+		EnqueuedAt:     message.EnqueuedAt,
+	}}
+}
+
+// handle asks the handler for the documents. It leaves Cause zero when there are some to commit.
+func (p *Pipeline) handle(ctx context.Context, r Result) Result {
+	hctx, cancel := context.WithTimeoutCause(ctx, p.handlerTimeout, ErrHandlerTimeout)
+	defer cancel()
+	returned := make(chan struct{})
+	documents, err := supervised(hctx, callGrace, func(ctx context.Context) ([]Document, error) {
+		return p.handler.Handle(ctx, r.Message)
+	}, func([]Document, error) { close(returned) })
+	if errors.Is(err, errStuck) {
+		r.stuck = returned
+	}
+	if err == nil {
+		err = checkDocuments(documents)
+	}
+	if err != nil {
+		return r.handlerFailed(hctx, err)
+	}
+	r.Cause, r.Reason, r.Detail, r.Err, r.RetryAfter = 0, "", "", nil, 0
+	r.Commit.Documents = documents
+	return r
+}
+
+// checkDocuments finds what no store could make sense of.
+func checkDocuments(documents []Document) error {
+	if len(documents) == 0 {
+		return errors.New("the handler returned no document and no error: return at least the guard document")
+	}
+	names := make(map[string]bool, len(documents))
+	for i, d := range documents {
+		switch {
+		case i == 0 && d.Name != "":
+			return fmt.Errorf("the handler named its first document %q: the first is the guard and has no name", d.Name)
+		case i > 0 && d.Name == "":
+			return fmt.Errorf("the handler returned document %d without a name: only the first has none", i+1)
+		case names[d.Name]:
+			return fmt.Errorf("the handler returned two documents named %q: names are unique within a message", d.Name)
+		case d.Type == "" || len(d.Content) == 0:
+			return fmt.Errorf("the handler returned document %d without type or content", i+1)
+		}
+		names[d.Name] = true
+	}
+	return nil
+}
+
+// handlerFailed says what an error of the handler means. What ended its context comes before what it made of that.
+func (r Result) handlerFailed(ctx context.Context, err error) Result {
+	r.Err = err
+	if e, ok := asReject(err); ok {
+		r.Cause, r.Reason, r.Detail = CauseRejected, e.Reason, e.Err.Error()
+		return r
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return r.interrupted(cause)
+	}
+	if e, ok := asRetry(err); ok {
+		r.Cause, r.Reason, r.RetryAfter = CauseRetryLater, reason.HandlerError, e.After
+		r.Detail = "The handler kept asking for a later retry: " + e.Error()
+		return r
+	}
+	if e, ok := errors.AsType[*panicError](err); ok {
+		r.Cause, r.Reason, r.Detail = CauseHandlerPanic, reason.HandlerPanic, "The handler panicked: "+e.Error()
+		return r
+	}
+	r.Cause, r.Reason, r.Detail = CauseHandlerError, reason.HandlerError, "The handler failed: "+err.Error()
+	return r
+}
+
+// interrupted is the result of a call whose context ended with cause.
+func (r Result) interrupted(cause error) Result {
+	r.Err = cause
+	switch {
+	case errors.Is(cause, ErrLockLost):
+		r.Cause = CauseLockLost
+	case errors.Is(cause, ErrHandlerTimeout):
+		r.Cause, r.Reason = CauseHandlerTimeout, reason.Timeout
+		r.Detail = "The handler was too slow: its time was up before it returned. Make it faster, or raise the handler timeout."
+	default:
+		r.Cause = CauseStopped
+	}
+	return r
+}
+
+// commit asks the store to create the documents, and judges its answer. It may be called again with the same result: the
+// nonce stays, so that an earlier try is recognised.
+func (p *Pipeline) commit(ctx context.Context, r Result) Result {
+	if r.running() {
+		r.Cause, r.Err = CauseUnavailable, errStuck
+		return r
+	}
+	sctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
+	defer cancel()
+	returned := make(chan struct{})
+	outcome, err := supervised(sctx, callGrace, func(ctx context.Context) (Outcome, error) {
+		return p.store.Commit(ctx, r.Commit)
+	}, func(Outcome, error) { close(returned) })
+	if errors.Is(err, errStuck) {
+		r.stuck = returned
+	}
+	r.Calls += outcome.Calls
+	r.Charge += outcome.Charge
+	if err != nil {
+		return r.failed(ctx, err)
+	}
+	r.Outcome = outcome
+	return p.judge(r)
+}
+
+// judge says what the outcome means.
+func (p *Pipeline) judge(r Result) Result {
+	r.Err, r.RetryAfter = nil, 0
+	r.Judgement = Judge(r.Commit, r.Outcome, func(recipe fingerprint.Recipe) (fingerprint.Fingerprint, error) {
+		f, err := p.admitter.Rehash(r.Message, recipe)
+		r.ArrivedHash = f.Hash
+		return f, err
+	})
+	switch {
+	case r.Judgement.Committed():
+		r.Cause, r.Reason, r.Detail = CauseCommitted, "", ""
+		return r
+	case r.Judgement == 0:
+		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.ConflictUnread, "The store neither created the documents nor showed what stands in their way."
+		return r
+	}
+	if e := r.Outcome.Existing; r.Judgement == Conflict && e != nil {
+		r.Differences = fingerprint.Compare(e.Content, r.Message.Body, e.Fingerprint.Recipe, maxDifferences)
+	}
+	r.Cause, r.Reason, r.Detail = CauseContradicted, reasonOf(r.Judgement), describe(r)
+	return r
+}
+
+// failed says what an error of the store means. This is the one place that looks inside it.
+func (r Result) failed(ctx context.Context, err error) Result {
+	r.Err = err
+	if e, ok := errors.AsType[*UnstorableError](err); ok {
+		r.Cause, r.Reason, r.Detail = CauseUnstorable, e.Reason, e.Detail
+		return r
+	}
+	if e, ok := errors.AsType[*UncertainError](err); ok {
+		r.Cause, r.Reason, r.Detail = CauseUncertain, e.Reason, e.Detail
+		return r
+	}
+	if e, ok := errors.AsType[*panicError](err); ok {
+		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.NeverStorable, "The store panicked over this message: "+e.Error()
+		return r
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return r.interrupted(cause)
+	}
+	if _, ok := errors.AsType[*MisconfiguredError](err); ok {
+		r.Cause = CauseMisconfigured
+		return r
+	}
+	// An error of no class is taken for an outage: that keeps the message, and stops a worker that would otherwise
+	// dead-letter one message after the other for a fault that nobody has understood yet.
+	r.Cause, r.RetryAfter = CauseUnavailable, 0
+	if e, ok := errors.AsType[*UnavailableError](err); ok {
+		r.RetryAfter = e.RetryAfter
+	}
+	return r
+}

@@ -1,0 +1,54 @@
+package worker
+
+import "context"
+
+// probeLoop asks the store whether it can be used, whenever the breaker is not sure, until ctx ends.
+func (w *Worker) probeLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		state, changed := w.breaker.watch()
+		if state == breakerStarting || state == breakerOpen {
+			if sleep(ctx, w.breaker.probeWait()) {
+				w.breaker.probed(w.probe(ctx))
+			}
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// probe asks the store once, within the time that a commit has.
+func (w *Worker) probe(ctx context.Context) Result {
+	pctx, cancel := context.WithTimeout(ctx, w.config.StoreTimeout)
+	defer cancel()
+	if err := call(pctx, callGrace, w.pipeline.store.Ready); err != nil {
+		r := Result{}.failed(ctx, err)
+		if r.Cause != CauseMisconfigured {
+			r.Cause = CauseUnavailable // whatever it was, it was no message's fault
+		}
+		return r
+	}
+	return Result{}
+}
+
+// breakerChanged tells of the breaker in events and in health.
+func (w *Worker) breakerChanged(c breakerChange) {
+	if c.closed {
+		w.conditions.clear(partStore)
+		if c.lasted > 0 {
+			w.observe(Event{Kind: EventBreakerClosed, Duration: c.lasted})
+		}
+		return
+	}
+	detail := "the store cannot be used now. Nothing is received until it can; no message is lost"
+	e := Event{Kind: EventBreakerOpened, Cause: CauseUnavailable, Err: c.cause}
+	if c.misconfigured {
+		e.Cause = CauseMisconfigured
+		detail = "nothing can be stored until somebody changes something"
+	}
+	e.Detail = detail
+	w.observe(e)
+	w.conditions.set(partStore, detail, c.cause)
+}

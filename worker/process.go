@@ -1,0 +1,219 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// process takes one message from receipt to settlement. It owns a slot until the settlement begins.
+func (w *Worker) process(ctx context.Context, d *delivery) {
+	defer w.slots.done()
+	w.flight.add(d.sequence())
+	defer w.flight.remove(d.sequence())
+	ctx, span := w.telemetry.startSpan(ctx, d)
+	defer span.End()
+	received := d.event(EventReceived)
+	received.Lag, received.InFlight = d.lag(), w.slots.inFlight()
+	w.observe(received)
+
+	r, a := w.attempt(ctx, d)
+	w.yieldSlot(r)
+	w.judged(d, r)
+	s := settleUnknown
+	if a == complete || a == deadLetter || a == abandon {
+		s = w.settle(ctx, d, a, noteOf(r, w.config.Version))
+	}
+	<-w.settling
+	w.settled(d, r, a, s)
+	w.telemetry.endSpan(span, r, a, s)
+}
+
+// yieldSlot frees the slot for the next message, once there is a place among those that are being settled. A settlement
+// costs a round trip and nothing else, so it need not keep a slot; but it must not pile up either. A slot whose handler
+// or store has not returned stays taken until it does.
+func (w *Worker) yieldSlot(r Result) {
+	w.settling <- struct{}{}
+	if !r.running() {
+		w.slots.free()
+		return
+	}
+	go func() {
+		<-r.stuck
+		w.slots.free()
+	}()
+}
+
+// attempt works on a message, with its lock renewed, until there is nothing left to do but to settle it.
+func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
+	// A message may come with little of its lock left, or none by our clock. The broker is asked before any work.
+	if d.lock.left() < d.lock.duration/4 && !w.renew(ctx, d) && d.lock.left() == 0 {
+		return Result{Cause: CauseLockLost, Err: ErrLockLost}, leave
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// Renewal outlives a cut of the work: what is given back must still be locked.
+	kctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	w.deliveries.Go(func() { w.keep(kctx, d, func() { cancel(ErrLockLost) }) })
+
+	r := w.pipeline.admit(d.message)
+	for try := 1; ; try++ {
+		if r.Cause == 0 {
+			r = w.pass(ctx, d, r)
+		}
+		wait := w.waitFor(r, try)
+		switch a := decide(w.factsOf(d, r, try, wait)); a {
+		case retry:
+			w.observe(w.eventOf(EventRetried, d, r))
+			if sleepUnless(ctx, w.stop, wait) {
+				r.Cause = 0
+			}
+		case hold:
+			if w.pauseForStore(ctx, wait) {
+				r.Cause = 0
+			}
+		default:
+			return r, a
+		}
+		if cause := context.Cause(ctx); cause != nil && r.Cause != 0 {
+			r = r.interrupted(cause)
+		}
+	}
+}
+
+// factsOf gathers what the decision depends on.
+func (w *Worker) factsOf(d *delivery, r Result, try int, wait time.Duration) facts {
+	return facts{
+		cause:         r.Cause,
+		lockLost:      d.lock.left() == 0,
+		stopping:      w.stopping(),
+		triesLeft:     try < w.config.Retry.Attempts,
+		holdLeft:      time.Since(d.received)+wait < w.config.Retry.HoldFor,
+		deliveries:    d.message.DeliveryCount,
+		maxDeliveries: w.config.MaxDeliveryCount,
+	}
+}
+
+// pass asks the handler for documents unless there are some from an earlier try, and commits them.
+func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
+	if len(r.Commit.Documents) == 0 {
+		if r = w.pipeline.handle(ctx, r); r.Cause != 0 {
+			return r
+		}
+	}
+	return w.commit(ctx, d, r)
+}
+
+// commit waits for a permit, makes sure of the lock, and commits.
+func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
+	wctx, cancel := w.waiting(ctx, d)
+	p, err := w.breaker.acquire(wctx, w.stop)
+	cancel()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return r.interrupted(cause)
+		}
+		r.Cause, r.Err = CauseUnavailable, errors.Join(r.Err, err)
+		return r
+	}
+	if d.lock.left() < w.config.StoreTimeout+callGrace && !w.renew(ctx, d) && d.lock.left() < w.config.StoreTimeout {
+		r.Cause = CauseUncovered
+		if cause := context.Cause(ctx); cause != nil {
+			r = r.interrupted(cause)
+		}
+		w.breaker.report(p, r)
+		return r
+	}
+	r = w.pipeline.commit(ctx, r)
+	w.breaker.report(p, r)
+	return r
+}
+
+// waiting is the context of a commit that waits for the store. It ends when the message has been held for long enough, if
+// the message is known to survive being given back.
+func (w *Worker) waiting(ctx context.Context, d *delivery) (context.Context, context.CancelFunc) {
+	f := facts{deliveries: d.message.DeliveryCount, maxDeliveries: w.config.MaxDeliveryCount}
+	if f.spare() {
+		return context.WithDeadline(ctx, d.received.Add(w.config.Retry.HoldFor))
+	}
+	return ctx, func() {}
+}
+
+// waitFor returns the wait before the next try: what was asked for, or full jitter.
+func (w *Worker) waitFor(r Result, try int) time.Duration {
+	wait := fullJitter(w.config.Retry.Base, w.config.Retry.Max, try-1)
+	if r.Cause == CauseRetryLater && r.RetryAfter > 0 {
+		return r.RetryAfter
+	}
+	return max(wait, min(r.RetryAfter, maxHint))
+}
+
+// pauseForStore waits for d before the next commit. When the breaker is not closed the breaker has the say over when that
+// is, so there is no wait of the message's own: it gets in line.
+func (w *Worker) pauseForStore(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		state, changed := w.breaker.watch()
+		if state != breakerClosed {
+			return !w.stopping()
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-w.stop:
+			return false
+		}
+	}
+}
+
+// eventOf is an event of a message with what its result says.
+func (w *Worker) eventOf(k EventKind, d *delivery, r Result) Event {
+	e := d.event(k)
+	e.DocumentID, e.Judgement, e.Cause = r.Commit.DocumentID, r.Judgement, r.Cause
+	e.Reason, e.Detail, e.Err = r.Reason, r.Detail, r.Err
+	e.Calls, e.Charge = r.Calls, r.Charge
+	return e
+}
+
+// judged tells what the work on a message came to, before it is settled.
+func (w *Worker) judged(d *delivery, r Result) {
+	switch {
+	case r.Cause == CauseCommitted && r.Judgement == Created:
+		w.observe(w.eventOf(EventCreated, d, r))
+	case r.Cause == CauseCommitted && r.Judgement == Own:
+		w.observe(w.eventOf(EventOwn, d, r))
+	case r.Cause == CauseCommitted:
+		w.observe(w.eventOf(EventDuplicate, d, r))
+	case r.Judgement == Conflict:
+		e := w.eventOf(EventConflict, d, r)
+		e.Run = w.conflicts.count(r.Commit.DocumentID, time.Now())
+		w.observe(e)
+	case r.Cause == CauseLockLost:
+		w.observe(w.eventOf(EventLockLost, d, r))
+	}
+}
+
+// settled tells how the delivery ended.
+func (w *Worker) settled(d *delivery, r Result, a action, s settlement) {
+	switch {
+	case a == leave && r.Cause == CauseLockLost:
+	case a == leave && r.Committed(), s == settleLockLost:
+		w.observe(w.eventOf(EventLockLost, d, r))
+	case a == leave:
+		w.observe(w.eventOf(EventLeft, d, r))
+	case s == settleUnknown:
+		w.observe(w.eventOf(EventSettleFailed, d, r))
+	case a == deadLetter:
+		w.observe(w.eventOf(EventDeadLettered, d, r))
+	case a == abandon:
+		w.observe(w.eventOf(EventAbandoned, d, r))
+	}
+	e := w.eventOf(EventFinished, d, r)
+	e.Duration, e.InFlight = time.Since(d.received), w.slots.inFlight()
+	w.observe(e)
+}

@@ -1,0 +1,245 @@
+package worker
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+const (
+	// batchWindow is how long the client collects further messages after the first. Longer fills batches better on a
+	// trickle, and makes each first message wait.
+	batchWindow = 2 * time.Millisecond
+	// stopGrace is how long a receive call may still return messages that are on their way when the worker stops.
+	// Cancelled at once, it would leave them with a receiver that is about to be closed, locked until the lock ends.
+	stopGrace = 250 * time.Millisecond
+	// receiveBackoff is the bound of the first wait after a receive call that failed, and receiveBackoffMax of the last.
+	// The client has no wait of its own: against a broker that flaps, a bare loop attaches some 200 times a second.
+	receiveBackoff    = 100 * time.Millisecond
+	receiveBackoffMax = 30 * time.Second
+	// spinning is the number of receive calls in a row that come back early with nothing, after which the receiver is given
+	// up. One is normal after a lost link. A receiver that was detached with server-busy does it for ever, and burns a
+	// processor core between the calls.
+	spinning = 2
+)
+
+// Why a receiver was replaced.
+const (
+	replacedSpinning   = "spinning"         // it comes back early with nothing, again and again
+	replacedFailing    = "failing"          // its calls fail
+	replacedStuck      = "stuck"            // its calls do not return
+	replacedPanic      = "panic"            // the client panicked
+	replacedSilent     = "silent"           // messages wait and it receives none
+	replacedManagement = "management_link"  // renewals or settlements fail
+	replacedNoAnswer   = "no_answer"        // the queue cannot be looked at through it
+	replacedCredit     = "credit_withdrawn" // it would go on taking messages that nobody works on
+)
+
+// A reception is how a receive call ended.
+type reception int
+
+const (
+	receivedSome  reception = iota // messages came
+	waitedInFull                   // the whole wait passed and none came
+	cameBackEarly                  // no message, no error, and the wait had not passed
+	interrupted                    // we ended it ourselves
+	receiveFailed                  // it returned an error, panicked or did not return
+)
+
+// receiveLoop receives until ctx ends, and starts the work on each message at once: it asks for no more than there are
+// free slots. The work goes on under its own context.
+func (w *Worker) receiveLoop(ctx, work context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		n := w.room()
+		if n <= 0 {
+			w.idle(ctx)
+			continue
+		}
+		l, err := w.connection.get(ctx)
+		how, fault := receiveFailed, classifyBroker(err)
+		if err == nil {
+			how, err = w.receive(ctx, work, l, n)
+			fault = classifyBroker(err)
+		}
+		switch how {
+		case receivedSome:
+			failures = 0
+			w.heard()
+			continue
+		case waitedInFull:
+			failures = 0
+			w.watchdog.silentOn(l)
+			continue
+		case interrupted:
+			continue
+		}
+		if fault == faultPanic {
+			// The culprit is locked with the rest, so the next call has another message. No reason to wait for long.
+			w.isolate(err)
+			failures = min(failures, 1)
+		}
+		failures++
+		w.receiveTrouble(l, failures, fault, err)
+		half := doubled(receiveBackoff, receiveBackoffMax, failures-1) / 2
+		sleep(ctx, half+rand.N(half))
+	}
+}
+
+// room returns how many messages may be asked for.
+func (w *Worker) room() int {
+	used := w.slots.inUse()
+	n := min(w.config.Concurrency-used, w.breaker.room(used))
+	if n > 1 && time.Now().Before(w.isolateUntil) {
+		return 1
+	}
+	return n
+}
+
+// idle waits until there may be room. Credit that is still out would let messages come to a receiver that nobody calls,
+// which releases them one by one: the receiver is given up instead, for credit cannot be taken back otherwise.
+func (w *Worker) idle(ctx context.Context) {
+	w.withdrawCredit()
+	_, changed := w.breaker.watch()
+	if w.room() > 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-w.slots.wake:
+	case <-changed:
+	}
+}
+
+// withdrawCredit gives the receiver up when the broker may still push messages to it.
+func (w *Worker) withdrawCredit() {
+	if l := w.lastLink; l != nil && l.credit > 0 {
+		l.credit = 0
+		w.connection.retire(l)
+	}
+}
+
+// receive makes one receive call for n messages and starts what it brings.
+func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, error) {
+	if w.lastLink != l {
+		w.lastLink = l
+		w.watchdog.confirm(l)
+	}
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.config.Watchdog.Silence)
+	defer cancel()
+	done := make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() { w.interrupt(ctx, rctx, l, n, done, cancel) })
+	defer watcher.Wait()
+	defer close(done)
+
+	options := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: batchWindow}
+	messages, err := supervised(rctx, w.config.Watchdog.Stuck, func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
+		return l.receiver.ReceiveMessages(ctx, n, options)
+	}, func(late []*azservicebus.ReceivedMessage, _ error) { w.giveBackLate(late, l) })
+	l.credit = n - len(messages)
+	w.start(work, messages, l)
+	switch {
+	case len(messages) > 0:
+		l.proven.Store(true)
+		return receivedSome, nil
+	case classifyBroker(err) == faultStuck, classifyBroker(err) == faultPanic:
+		return receiveFailed, err
+	case rctx.Err() == context.DeadlineExceeded:
+		return waitedInFull, nil
+	case rctx.Err() != nil:
+		return interrupted, nil
+	case err != nil:
+		return receiveFailed, err
+	}
+	// The client has attached anew beneath us, without any credit.
+	l.attached.Add(1)
+	l.credit = 0
+	return cameBackEarly, nil
+}
+
+// interrupt ends a receive call when the worker stops, when the link is given up, and when there is no longer room for
+// what it asked for. It returns when done is closed.
+func (w *Worker) interrupt(ctx, rctx context.Context, l *link, n int, done <-chan struct{}, cancel context.CancelFunc) {
+	for {
+		_, changed := w.breaker.watch()
+		if w.breaker.room(w.slots.inUse()) < n && rctx.Err() == nil {
+			cancel()
+			return
+		}
+		select {
+		case <-done:
+			return
+		case <-l.retired:
+			cancel()
+			return
+		case <-changed:
+		case <-ctx.Done():
+			timer := time.NewTimer(stopGrace)
+			defer timer.Stop()
+			select {
+			case <-done:
+			case <-timer.C:
+				cancel()
+			}
+			return
+		}
+	}
+}
+
+// start begins the work on messages.
+func (w *Worker) start(work context.Context, messages []*azservicebus.ReceivedMessage, l *link) {
+	for _, m := range messages {
+		w.slots.take()
+		d := w.newDelivery(m, l)
+		w.deliveries.Go(func() { w.process(work, d) })
+	}
+}
+
+// giveBackLate gives back what a call brought after it was left behind. Nobody has a slot for it.
+func (w *Worker) giveBackLate(late []*azservicebus.ReceivedMessage, l *link) {
+	for _, m := range late {
+		d := w.newDelivery(m, l)
+		d.link = nil
+		w.settle(context.Background(), d, abandon, deadLetterNote{})
+	}
+}
+
+// isolate makes the next calls ask for one message at a time, so that a message that makes the client panic takes no
+// other down with it. It comes back when its lock ends, until the broker dead-letters it.
+func (w *Worker) isolate(err error) {
+	w.isolateUntil = time.Now().Add(2 * w.config.LockDuration)
+	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: faultPanic.advice(), Err: err})
+}
+
+// receiveTrouble takes note of a receive call that failed, for the nth time in a row, and gives the receiver up when there
+// is reason to think that it will not recover.
+func (w *Worker) receiveTrouble(l *link, failures int, fault brokerFault, err error) {
+	switch {
+	case fault == faultPanic:
+		w.replace(l, replacedPanic, err)
+		return
+	case fault == faultStuck:
+		w.replace(l, replacedStuck, err)
+	case fault == faultNone && failures >= spinning:
+		w.replace(l, replacedSpinning, nil)
+	case failures >= spinning:
+		w.replace(l, replacedFailing, err)
+	}
+	if fault != faultNone || failures > spinning {
+		if fault == faultNone {
+			fault = faultConnection
+		}
+		w.conditions.set(partBroker, fault.advice(), err)
+	}
+}
+
+// replace gives a receiver up because it does not work. The next call opens another, on a connection of its own.
+func (w *Worker) replace(l *link, why string, err error) {
+	if w.connection.retire(l) {
+		w.observe(Event{Kind: EventReceiverReplaced, Reason: why, Err: err})
+	}
+}

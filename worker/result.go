@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// A Result says what one pass over a message came to, and why. It is a value: nothing has been settled.
+type Result struct {
+	// Cause is what the pass came to; zero while a pass is under way.
+	Cause Cause
+	// Admitted tells that Message and Commit are set.
+	Admitted bool
+	Message  Message
+	Commit   Commit
+	// Outcome is the store's answer, and Judgement what it means; zero when the store was not asked or gave no answer.
+	Outcome   Outcome
+	Judgement Judgement
+	// Reason is the word for a dead letter; empty when the message is not to be dead-lettered for this result.
+	Reason string
+	// Detail says in a sentence or two what happened, to what, and what to do. It never holds the body.
+	Detail string
+	// ArrivedHash is the hash of the message by the recipe of the stored record, when there is one.
+	ArrivedHash string
+	// Differences are the paths at which a conflict differs, without values, bounded in number.
+	Differences []fingerprint.Difference
+	// RetryAfter is the wait that the handler or the store asked for.
+	RetryAfter time.Duration
+	// Err is the error behind Cause, if there is one.
+	Err error
+	// Calls and Charge are the requests sent to the store by all passes, and their request units.
+	Calls  int
+	Charge float64
+
+	// stuck is open while a call of the handler or the store, that did not return in time, still runs.
+	stuck <-chan struct{}
+}
+
+// Committed reports whether the documents of the message are known to be committed.
+func (r Result) Committed() bool { return r.Cause == CauseCommitted }
+
+// Settled outcomes of a judgement: the reason word for each that stands against the message.
+func reasonOf(j Judgement) string {
+	switch j {
+	case Conflict:
+		return reason.ContentConflict
+	case HashMissing:
+		return reason.StoredHashMissing
+	case OtherKey:
+		return reason.KeyCollision
+	case Blocked:
+		return reason.LineConflict
+	case Incomplete:
+		return reason.IncompleteOrder
+	}
+	return reason.ConflictUnread
+}
+
+// running reports whether a call that did not return in time still runs.
+func (r Result) running() bool {
+	return r.stuck != nil && !closed(r.stuck)
+}

@@ -1,0 +1,127 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+// A settlement says what is known of a settlement that was tried.
+type settlement int
+
+const (
+	// settleUnknown: it may have happened or not. Redelivery will tell.
+	settleUnknown settlement = iota
+	// settleDone: the broker confirmed it.
+	settleDone
+	// settleLockLost: it did not happen, because the lock was lost.
+	settleLockLost
+)
+
+const (
+	// settleTimeout bounds one try on a connection that works. The client waits at least 3.2 s before it tries again by
+	// itself, resets the connection for it, and then takes its own mark "already settled" for the broker's consent. Below
+	// that bound a call is one try, and nil is the broker's word.
+	settleTimeout = 3 * time.Second
+	// firstSettleTimeout bounds the first try on a connection that must be set up: cutting that short does harm.
+	firstSettleTimeout = 15 * time.Second
+	// maxSettleTries bounds the tries by lock token.
+	maxSettleTries = 5
+	// cutSettleTime bounds all tries together once the worker must stop now.
+	cutSettleTime = 2 * time.Second
+)
+
+// settle carries out a settlement, in two phases. The first uses the message's own object, once, on the link that it came
+// by. When that fails, or when that link has been attached anew, the second uses nothing but the lock token, on a fresh
+// object, over whatever link is in use: a message outlives the link it came by, and the client can never settle its
+// object again. It is bounded by the lock, and goes on while the worker drains.
+func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLetterNote) settlement {
+	ctx, cancel := w.settleContext(ctx, d)
+	defer cancel()
+	doubt := false
+	if d.link != nil && w.connection.uses(d.link) && d.link.attached.Load() == d.attached {
+		l := d.link
+		d.link = nil // once per object: a second call would return nil without doing anything
+		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, settleTimeout)); fault {
+		case faultNone:
+			l.proven.Store(true)
+			return settleDone
+		case faultLockLost:
+			return settleLockLost
+		default:
+			doubt = true
+			if tooMuch(fault) {
+				note = note.bare()
+			}
+		}
+	}
+	return w.settleByToken(ctx, d, a, note, doubt)
+}
+
+// settleByToken is the second phase. Doubt tells that the first may have had its effect.
+func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note deadLetterNote, doubt bool) settlement {
+	for try := range maxSettleTries {
+		if try > 0 && !sleep(ctx, fullJitter(200*time.Millisecond, 5*time.Second, try)) {
+			break
+		}
+		l, err := w.connection.get(ctx)
+		if err != nil {
+			continue
+		}
+		timeout := settleTimeout
+		if !l.proven.Load() {
+			timeout = firstSettleTimeout
+		}
+		m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
+		err = w.settleOnce(ctx, l, m, a, note, timeout)
+		switch classifyBroker(err) {
+		case faultNone:
+			l.worked()
+			return settleDone
+		case faultLockLost:
+			l.worked()
+			if doubt {
+				return settleUnknown
+			}
+			return settleLockLost
+		default:
+			doubt = true
+			note = note.bare()
+			if ctx.Err() == nil {
+				w.trouble(l, err)
+			}
+		}
+	}
+	return settleUnknown
+}
+
+// tooMuch reports whether a fault may be the size of the note rather than the state of the link.
+func tooMuch(f brokerFault) bool { return f == faultTooLarge || f == faultQuota || f == faultUnknown }
+
+// settleContext is detached from every stop of the worker, and ends with the lock.
+func (w *Worker) settleContext(ctx context.Context, d *delivery) (context.Context, context.CancelFunc) {
+	left := d.lock.left()
+	if closed(w.cut) {
+		left = min(left, cutSettleTime)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), left)
+}
+
+// settleOnce makes one call.
+func (w *Worker) settleOnce(ctx context.Context, l *link, m *azservicebus.ReceivedMessage, a action, note deadLetterNote, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return call(ctx, callGrace, func(ctx context.Context) error {
+		switch a {
+		case complete:
+			return l.receiver.CompleteMessage(ctx, m, nil)
+		case deadLetter:
+			return l.receiver.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{
+				Reason: &note.reason, ErrorDescription: &note.description, PropertiesToModify: note.properties,
+			})
+		default:
+			return l.receiver.AbandonMessage(ctx, m, nil)
+		}
+	})
+}

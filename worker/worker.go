@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Worker consumes one queue. Make one with [New] and run it once.
+type Worker struct {
+	config     Config
+	pipeline   *Pipeline
+	connection *connection
+	breaker    *breaker
+	watchdog   *watchdog
+	conditions *conditions
+	telemetry  *telemetry
+	logs       *logObserver
+	observers  observers
+
+	slots     *slots
+	settling  chan struct{} // one token for each message that is being settled
+	flight    *flight
+	conflicts *conflicts
+	last      atomic.Int64 // when a message was last received, in nanoseconds since 1970
+
+	started   atomic.Bool
+	stop      chan struct{} // closed when the worker begins to stop
+	cut       chan struct{} // closed when it must stop now
+	abort     chan struct{} // closed by Abort
+	abortOnce sync.Once
+	// deliveries waits for the messages in process and for the renewal of their locks.
+	deliveries sync.WaitGroup
+
+	lastLink     *link     // receive goroutine only
+	isolateUntil time.Time // receive goroutine only
+}
+
+// New returns a worker that takes messages from b, has h make documents of them, and commits those to s. It reports every
+// fault of c at once, and does no I/O.
+func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
+	p, err := NewPipeline(c, s, h)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, errors.New("worker: a broker is needed")
+	}
+	c = c.withDefaults()
+	w := &Worker{
+		config:     c,
+		pipeline:   p,
+		connection: &connection{broker: b, grace: c.Watchdog.Stuck},
+		watchdog:   newWatchdog(),
+		logs:       newLogObserver(c.Logger, b.Queue()),
+		slots:      newSlots(c.Concurrency),
+		settling:   make(chan struct{}, c.Concurrency),
+		flight:     newFlight(),
+		conflicts:  newConflicts(),
+		stop:       make(chan struct{}),
+		cut:        make(chan struct{}),
+		abort:      make(chan struct{}),
+	}
+	w.breaker = newBreaker(c.Breaker, c.Concurrency, w.breakerChanged)
+	w.conditions = newConditions(w.observe)
+	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker); err != nil {
+		return nil, err
+	}
+	w.observers = observers{w.logs, w.telemetry}
+	if c.Observer != nil {
+		w.observers = append(w.observers, c.Observer)
+	}
+	return w, nil
+}
+
+func (w *Worker) observe(e Event) { w.observers.Observe(e) }
+
+// heard takes note that a message arrived: the receiver works.
+func (w *Worker) heard() {
+	w.last.Store(time.Now().UnixNano())
+	w.logs.calm()
+	w.conditions.clear(partBroker)
+	w.conditions.clear(partDeaf)
+}
+
+// lastMessage returns when a message was last received.
+func (w *Worker) lastMessage() time.Time {
+	if n := w.last.Load(); n != 0 {
+		return time.Unix(0, n)
+	}
+	return time.Time{}
+}
+
+// stopping reports whether the worker has begun to stop.
+func (w *Worker) stopping() bool { return closed(w.stop) }
+
+// closed reports whether a channel that nobody sends on is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -152,7 +152,9 @@ func judge(c worker.Commit, o worker.Outcome, body string) worker.Judgement {
 }
 
 func rehash(body string) worker.Rehash {
-	return func(r fingerprint.Recipe) (fingerprint.Fingerprint, error) { return fingerprint.Compute([]byte(body), r) }
+	return func(r fingerprint.Recipe) (fingerprint.Fingerprint, error) {
+		return fingerprint.Compute([]byte(body), r)
+	}
 }
 
 // within returns a context that ends after d.

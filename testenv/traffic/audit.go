@@ -23,40 +23,77 @@ type Words struct {
 	Unreadable []string
 }
 
-// Audit compares what became of the messages with what stands in the store: the payload of the order under each id, as
-// JSON text. It returns one sentence for each message or order that is wrong.
-func Audit(fates []Fate, stored map[string]string, words Words) []string {
-	var wrong []string
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	content := map[string]any{}
-	for id, text := range stored {
-		content[id] = parse([]byte(text))
+// An Order is what stands in the store under one id, as JSON texts.
+type Order struct {
+	Body  string
+	Lines []string
+}
+
+// Audit compares what became of the messages with what stands in the store under each id. It returns one sentence for each
+// message or order that is wrong.
+func Audit(fates []Fate, stored map[string]Order, words Words) []string {
+	a := audit{words: words, held: map[string]any{}, sent: map[string]bool{}}
+	for id, o := range stored {
+		a.held[id] = parse(o.Body)
 	}
-	origin := map[string]bool{}
 	for _, f := range fates {
-		m := f.Message
-		held, ok := content[m.ID]
-		switch same := ok && m.Readable() && reflect.DeepEqual(held, parse(m.Body)); {
-		case !m.Readable():
-			if f.Completed || !slices.Contains(words.Unreadable, f.Reason) {
-				say("%s (%s) %s, although nobody can read it", m.ID, m.Kind, f)
-			}
-		case !ok:
-			say("%s (%s) %s, and nothing is stored under its id", m.ID, m.Kind, f)
-		case same && !f.Completed:
-			say("%s (%s) %s, although it is just what is stored", m.ID, m.Kind, f)
-		case !same && (f.Completed || f.Reason != words.Conflict):
-			say("%s (%s) %s, although something else is stored", m.ID, m.Kind, f)
-		case same:
-			origin[m.ID] = true
-		}
+		a.message(f)
 	}
-	for id := range content {
-		if !origin[id] {
-			say("%s is stored with content that nobody sent", id)
-		}
+	for id, o := range stored {
+		a.order(id, o)
 	}
-	return wrong
+	slices.Sort(a.wrong)
+	return a.wrong
+}
+
+type audit struct {
+	words Words
+	held  map[string]any  // what is stored, decoded
+	sent  map[string]bool // ids whose stored content was sent and completed
+	wrong []string
+}
+
+func (a *audit) say(format string, args ...any) {
+	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
+}
+
+func (a *audit) message(f Fate) {
+	m := f.Message
+	held, ok := a.held[m.ID]
+	same := ok && m.Readable() && reflect.DeepEqual(held, parse(string(m.Body)))
+	switch {
+	case !m.Readable():
+		if f.Completed || !slices.Contains(a.words.Unreadable, f.Reason) {
+			a.say("%s (%s) %s, although nobody can read it", m.ID, m.Kind, f)
+		}
+	case !ok:
+		a.say("%s (%s) %s, and nothing is stored under its id", m.ID, m.Kind, f)
+	case same && !f.Completed:
+		a.say("%s (%s) %s, although it is just what is stored", m.ID, m.Kind, f)
+	case !same && (f.Completed || f.Reason != a.words.Conflict):
+		a.say("%s (%s) %s, although something else is stored", m.ID, m.Kind, f)
+	case same:
+		a.sent[m.ID] = true
+	}
+}
+
+func (a *audit) order(id string, o Order) {
+	if !a.sent[id] {
+		a.say("%s is stored with content that nobody sent", id)
+		return
+	}
+	var body struct {
+		Lines []any `json:"lines"`
+	}
+	// The body equals one that was sent, so it can be read.
+	_ = json.Unmarshal([]byte(o.Body), &body)
+	lines := make([]any, 0, len(o.Lines))
+	for _, l := range o.Lines {
+		lines = append(lines, parse(l))
+	}
+	if len(lines) != len(body.Lines) || (len(lines) > 0 && !reflect.DeepEqual(lines, body.Lines)) {
+		a.say("%s is stored with %d lines and documents for %d, or others", id, len(body.Lines), len(lines))
+	}
 }
 
 // String tells the fate in words.
@@ -67,9 +104,9 @@ func (f Fate) String() string {
 	return "was dead-lettered as " + f.Reason
 }
 
-func parse(text []byte) any {
+func parse(text string) any {
 	var v any
-	if json.Unmarshal(text, &v) != nil {
+	if json.Unmarshal([]byte(text), &v) != nil {
 		return nil
 	}
 	return v

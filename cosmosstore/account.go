@@ -17,7 +17,8 @@ const headerSeveralRegions = "x-ms-cosmos-allow-tentative-writes"
 type account struct {
 	mu sync.Mutex
 	// guarded by mu
-	several bool
+	said    bool // by the account's description of itself
+	seen    bool // on the last request
 	regions []string
 }
 
@@ -25,10 +26,8 @@ type account struct {
 func (a *account) meets(h http.Header) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if strings.EqualFold(h.Get(headerSeveralRegions), "true") {
-		a.several = true
-	}
-	return a.several
+	a.seen = strings.EqualFold(h.Get(headerSeveralRegions), "true")
+	return a.seen || a.said
 }
 
 // learn takes in the account's description of itself. A reply without sense changes nothing.
@@ -48,7 +47,7 @@ func (a *account) learn(resp *http.Response) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.several, a.regions = *said.Several, nil
+	a.said, a.regions = *said.Several, nil
 	for _, w := range said.Writes {
 		a.regions = append(a.regions, w.Name)
 	}
@@ -58,5 +57,5 @@ func (a *account) learn(resp *http.Response) {
 func (a *account) severalWriteRegions() (bool, []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.several, a.regions
+	return a.seen || a.said, a.regions
 }

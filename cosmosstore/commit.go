@@ -27,6 +27,9 @@ func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.O
 	if err != nil {
 		return worker.Outcome{}, err
 	}
+	if err := s.checkRegions(); err != nil {
+		return worker.Outcome{}, err
+	}
 	p, err := sess.layout.compose(c, time.Now())
 	if err != nil {
 		return worker.Outcome{}, err

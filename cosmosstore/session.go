@@ -46,7 +46,7 @@ func (s *Store) session(ctx context.Context) (*session, error) {
 	}
 	if sess := s.current; sess != nil {
 		s.mu.Unlock()
-		return sess, s.checkRegions()
+		return sess, nil
 	}
 	o := s.openLocked(ctx)
 	s.mu.Unlock()

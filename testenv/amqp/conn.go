@@ -197,6 +197,12 @@ func (c *Conn) end() {
 	}
 }
 
+func (c *Conn) isEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
 // takeLinks removes every session and returns the links that had been accepted.
 func (c *Conn) takeLinks() []*Link {
 	c.mu.Lock()

@@ -59,6 +59,12 @@ func (l *Link) Name() string { return l.attach.Name }
 // PeerReceives reports whether the peer is the receiver of this link.
 func (l *Link) PeerReceives() bool { return l.attach.Receiver }
 
+// Attached reports whether the link is attached.
+func (l *Link) Attached() bool {
+	c := l.session.conn
+	return c.stateOf(l) == linkAttached && !c.isEnded()
+}
+
 // Terms are what an accepted link gets.
 type Terms struct {
 	// Credit is granted to a peer that sends, and granted anew when half of it is used; 0 grants none.

@@ -144,8 +144,9 @@ func (s *Session) onFlow(f *Flow) error {
 	if f.Echo && (l == nil || l.state == linkAttached) {
 		s.flowLocked(l)
 	}
+	ready := l != nil && l.attach.Receiver && l.state == linkAttached
 	c.mu.Unlock()
-	if l != nil && l.attach.Receiver {
+	if ready {
 		c.cfg.Handler.Credit(l)
 		l.endDrain()
 	}

@@ -1,0 +1,123 @@
+package servicebus
+
+import (
+	"strings"
+	"time"
+
+	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/testenv/history"
+)
+
+// batchFormat is the message format of a batch: every data section of the body is an encoded message.
+const batchFormat = 0x80013700
+
+// unpack takes a transfer apart into the messages it carries.
+func unpack(format uint32, payload []byte) ([]*message, *amqp.Error) {
+	encoded := [][]byte{payload}
+	switch format {
+	case 0:
+	case batchFormat:
+		envelope, err := amqp.DecodeMessage(payload)
+		if err != nil {
+			return nil, amqp.Errorf(amqp.DecodeError, "the batch cannot be decoded: %v", err)
+		}
+		if envelope.BodyKind != amqp.BodyData {
+			return nil, amqp.Errorf(amqp.DecodeError, "the body of a batch must be data sections, not %v", envelope.BodyKind)
+		}
+		encoded = envelope.Data
+	default:
+		return nil, amqp.Errorf(amqp.NotImplemented, "message format %#x is neither a message nor a batch", format)
+	}
+	ms := make([]*message, 0, len(encoded))
+	for _, b := range encoded {
+		m, err := newMessage(b)
+		if err != nil {
+			return nil, amqp.Errorf(amqp.DecodeError, "the message cannot be decoded: %v", err)
+		}
+		ms = append(ms, m)
+	}
+	return ms, nil
+}
+
+// accept stores messages, all or none, and returns their sequence numbers. A message that duplicate detection knows is
+// dropped without an error; its number is one that no message has.
+func (e *entity) accept(ms []*message) ([]int64, *amqp.Error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	e.advanceLocked(now)
+	if err := e.admitLocked(ms); err != nil {
+		for _, m := range ms {
+			e.main.recordLocked(history.Event{Op: history.Send, Error: err.Error()}, m)
+		}
+		return nil, err
+	}
+	seqs := make([]int64, len(ms))
+	for i, m := range ms {
+		e.enqueueLocked(m, now)
+		seqs[i] = m.seq
+	}
+	e.main.dispatchLocked(now)
+	return seqs, nil
+}
+
+// admitLocked says why the messages cannot be stored.
+func (e *entity) admitLocked(ms []*message) *amqp.Error {
+	if e.closed || !e.maySendLocked() {
+		return e.disabledError()
+	}
+	var total int64
+	for _, m := range ms {
+		total += m.size
+		if n := len(m.properties) + len(m.application); n > maxPropertiesSize {
+			return amqp.Errorf(amqp.MessageSizeExceeded, "the properties of message %q have %d bytes; at most %d are allowed", m.key, n, maxPropertiesSize)
+		}
+	}
+	if e.bytes+total > e.cfg.MaxSize {
+		return amqp.Errorf(amqp.ResourceLimitExceeded, "The maximum entity size has been reached or exceeded for Queue: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d. QuotaExceeded",
+			strings.ToUpper(e.cfg.Name), e.bytes, e.cfg.MaxSize)
+	}
+	return nil
+}
+
+func (e *entity) disabledError() *amqp.Error {
+	return amqp.Errorf(condEntityDisabled, "Messaging entity '%s' is currently disabled.", e.cfg.Name)
+}
+
+func (e *entity) enqueueLocked(m *message, now time.Time) {
+	if e.cfg.RequiresDuplicateDetection && m.id != "" && e.duplicates.repeated(m.id, now) {
+		e.sequence++ // the service counts on
+		m.seq = e.sequence
+		e.main.recordLocked(effect(history.DropDuplicate), m)
+		return
+	}
+	if m.due.After(now) {
+		m.state = scheduled
+		e.storeLocked(m, now)
+		e.main.recordLocked(effect(history.Schedule), m)
+	} else {
+		m.limitLife(now, e.cfg.DefaultMessageTimeToLive)
+		e.storeLocked(m, now)
+		e.main.recordLocked(effect(history.Send), m)
+	}
+	e.main.settleDownLocked(m, now)
+}
+
+// cancel removes scheduled messages, all or none.
+func (e *entity) cancel(seqs []int64) *amqp.Error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.advanceLocked(time.Now())
+	for _, seq := range seqs {
+		if m := e.main.all.get(seq); m == nil || m.state != scheduled {
+			return amqp.Errorf(condNotFound, "no message with sequence number %d is scheduled in %s", seq, e.cfg.Name)
+		}
+	}
+	for _, seq := range seqs {
+		if m := e.main.all.get(seq); m != nil {
+			e.main.recordLocked(effect(history.CancelScheduled), m)
+			e.main.removeLocked(m)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package servicebus
+
+import (
+	"sync"
+	"time"
+
+	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/history"
+)
+
+// A consumer is a receiver link of a client on a queue.
+type consumer struct {
+	link *amqp.Link
+	node *node
+	// takes tells that messages are deleted as they are sent (receive-and-delete).
+	takes bool
+}
+
+// payloads lends buffers for encoding messages.
+type payloads struct{ pool sync.Pool }
+
+func (p *payloads) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
+
+func (p *payloads) put(b *[]byte) {
+	if cap(*b) <= 64<<10 {
+		*b = (*b)[:0]
+		p.pool.Put(b)
+	}
+}
+
+func (s *store) addConsumerLocked(c *consumer) { s.consumers = append(s.consumers, c) }
+
+func (s *store) removeConsumerLocked(l *amqp.Link) {
+	for i, c := range s.consumers {
+		if c.link == l {
+			s.consumers = append(s.consumers[:i:i], s.consumers[i+1:]...)
+			return
+		}
+	}
+}
+
+// reserveLocked finds the next consumer with credit, in turn, and takes one credit of it.
+func (s *store) reserveLocked() *consumer {
+	n := len(s.consumers)
+	for range n {
+		s.next = (s.next + 1) % n
+		if c := s.consumers[s.next]; c.link.Reserve() {
+			return c
+		}
+	}
+	return nil
+}
+
+// dispatchLocked delivers available messages for as long as there are messages and credit.
+func (s *store) dispatchLocked(now time.Time) {
+	if s.entity.closed || !s.entity.mayReceiveLocked() {
+		return
+	}
+	for s.ready.len() > 0 {
+		c := s.reserveLocked()
+		if c == nil {
+			return
+		}
+		m := s.ready.first()
+		if s.expireLocked(m, now) {
+			c.link.Unreserve()
+			continue
+		}
+		s.ready.remove(m)
+		c.deliverLocked(s, m, now)
+	}
+}
+
+func (e *entity) mayReceiveLocked() bool { return e.status == Active || e.status == SendDisabled }
+
+func (e *entity) maySendLocked() bool { return e.status == Active || e.status == ReceiveDisabled }
+
+func (c *consumer) op() string {
+	if c.takes {
+		return history.Take
+	}
+	return history.Lock
+}
+
+// deliverLocked asks the fault plan and delivers one message, for which a credit is reserved.
+func (c *consumer) deliverLocked(s *store, m *message, now time.Time) {
+	b := s.entity.broker
+	before := b.opts.Faults.At(fault.Point{Op: c.op(), Key: m.key, Phase: fault.Before})
+	if isNone(before) {
+		c.lockAndSendLocked(s, m, now)
+		return
+	}
+	m.transit = true
+	s.entity.watchLocked(m, time.Time{})
+	ok := b.later(before, func() {
+		s.entity.mu.Lock()
+		defer s.entity.mu.Unlock()
+		now := time.Now()
+		s.entity.advanceLocked(now)
+		m.transit = false
+		if before.Kind == fault.None && c.link.Attached() {
+			c.lockAndSendLocked(s, m, now)
+			return
+		}
+		c.back(s, m, now)
+		b.spawn(func() { b.strike(c.link, before, nil) })
+	})
+	if !ok {
+		m.transit = false
+	}
+}
+
+// back returns a message that was not locked after all. The credit stays used: the client never hears of it.
+func (c *consumer) back(s *store, m *message, now time.Time) {
+	s.settleDownLocked(m, now)
+	s.dispatchLocked(now)
+}
+
+// lockAndSendLocked has the effect of a delivery, asks the plan again, and sends the message.
+func (c *consumer) lockAndSendLocked(s *store, m *message, now time.Time) {
+	if s.expireLocked(m, now) {
+		c.link.Unreserve()
+		return
+	}
+	if c.takes {
+		s.recordLocked(effect(history.Take), m)
+	} else {
+		s.lockLocked(m, now)
+		s.recordLocked(effect(history.Lock), m)
+	}
+	b := s.entity.broker
+	buf := b.payloads.get()
+	*buf = m.encodeTo(*buf, false)
+	tag := netToken(newToken())
+	if c.takes {
+		s.removeLocked(m)
+	} else {
+		tag = netToken(m.token)
+	}
+	c.node.touch()
+	after := b.opts.Faults.At(fault.Point{Op: c.op(), Key: m.key, Phase: fault.After})
+	if isNone(after) {
+		c.link.Deliver(tag, c.takes, *buf)
+		b.payloads.put(buf)
+		return
+	}
+	b.later(after, func() {
+		if after.Kind == fault.None {
+			c.link.Deliver(tag, c.takes, *buf)
+			return
+		}
+		b.strike(c.link, after, nil)
+	})
+}

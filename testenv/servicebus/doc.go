@@ -1,0 +1,26 @@
+// Package servicebus is an Azure Service Bus in process: queues and their dead-letter queues, spoken to over AMQP 1.0 by
+// the unmodified client libraries.
+//
+// A [Broker] has two doors with the same code behind them. [Broker.Serve] listens on a socket, for clients whose connection
+// string says UseDevelopmentEmulator=true. [Broker.Dial] gives one end of an in-memory connection, for a client's
+// NewWebSocketConn; with it everything runs inside testing/synctest bubbles, where a lock of five minutes costs nothing.
+// [Broker.Close] ends every goroutine the broker started and waits for it.
+//
+// The broker is stricter than the official emulator. Settling or renewing after the lock has ended fails with
+// com.microsoft:message-lock-lost. A lock ends without a word to the client. Tokens are verified, and without one no link
+// is attached. Sizes and quotas are enforced. Messages pass byte for byte: the sections that a sender wrote are stored as
+// they came, and only the header, the broker's annotations and the properties that a settlement asks to modify are written
+// anew.
+//
+// What it does not have, it refuses loudly: topics, subscriptions, sessions, transactions, forwarding, and management
+// operations that it does not know. Each refusal is an error to the client, an event history.Refused, and an entry of
+// [Broker.Refusals], so that a test environment can fail the test that asked for it.
+//
+// Faults are asked of the plan before and after the effect of these operations of package history; the key is the
+// MessageId unless said otherwise. Connect (no key) and PutToken, Attach, Peek (key: the entity's path); Send, Schedule,
+// CancelScheduled, Lock, Take, Renew, Complete, Abandon, DeadLetter, Defer, Release, ReceiveDeferred. Each kind of action
+// but Lag can be carried out. Refuse rejects a transfer or a settlement with the Condition, or answers a management or
+// $cbs request with the Status; where there is no answer to refuse with, it detaches the link (Lock, Take) or cuts the
+// connection (Connect). Silence before Lock uses up one credit and delivers nothing; after Lock the message is locked and
+// never arrives. Waiting never holds up another operation, but messages sent over one link keep their order.
+package servicebus

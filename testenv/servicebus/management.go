@@ -1,0 +1,258 @@
+package servicebus
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/history"
+)
+
+// maxPeekBytes bounds the messages of one reply, in bytes; at least one message is always returned.
+const maxPeekBytes = 1 << 20
+
+// manage carries out a management operation. Implemented: renew-lock, update-disposition, peek-message,
+// receive-by-sequence-number, schedule-message and cancel-scheduled-message. Not implemented: sessions, rules, batch
+// deletion. server-timeout is not enforced, because clients send 0 when little time is left.
+func (b *Broker) manage(r *request) {
+	op, _ := r.property("operation").(string)
+	need := Listen
+	var start func(*request) (fault.Point, func() reply, *reply)
+	switch shortOperation(op) {
+	case "renew-lock":
+		start = b.renewLocks
+	case "update-disposition":
+		start = b.updateDisposition
+	case "peek-message":
+		start = b.peek
+	case "receive-by-sequence-number":
+		start = b.receiveDeferred
+	case "schedule-message":
+		start, need = b.schedule, Send
+	case "cancel-scheduled-message":
+		start, need = b.cancelScheduled, Send
+	default:
+		b.refuse("management operation " + op)
+		r.answer(reply{status: http.StatusNotImplemented, condition: amqp.NotImplemented,
+			description: "the embedded Service Bus does not implement the management operation " + op})
+		return
+	}
+	if err := peerOf(r.link).authorize(r.node, need); err != nil {
+		r.answer(failure(err))
+		return
+	}
+	point, do, early := start(r)
+	if early != nil {
+		r.answer(*early)
+		return
+	}
+	var result reply
+	b.perform(step{
+		point: point, link: r.link,
+		do:     func() { result = do() },
+		answer: func() { r.answer(result) },
+		refuse: r.refused,
+	})
+}
+
+func early(r reply) (fault.Point, func() reply, *reply) { return fault.Point{}, nil, &r }
+
+func (b *Broker) renewLocks(r *request) (fault.Point, func() reply, *reply) {
+	s := r.node.store
+	tokens := uuids(r.field("lock-tokens"))
+	if len(tokens) == 0 {
+		return early(badRequest("renew-lock needs lock-tokens, an array of uuid"))
+	}
+	return fault.Point{Op: history.Renew, Key: s.keyOf(tokens[0])}, func() reply {
+		until, err := s.renew(tokens)
+		if err != nil {
+			return failure(err)
+		}
+		return ok(amqp.Map{{Key: "expirations", Value: amqp.Timestamps(until)}})
+	}, nil
+}
+
+func (b *Broker) updateDisposition(r *request) (fault.Point, func() reply, *reply) {
+	s := r.node.store
+	tokens := uuids(r.field("lock-tokens"))
+	status, _ := r.field("disposition-status").(string)
+	changes, _ := r.field("properties-to-modify").(amqp.Map)
+	v := verdict{changes: changes}
+	switch status {
+	case "completed":
+		v.op = history.Complete
+	case "abandoned":
+		v.op = history.Abandon
+	case "defered": // the protocol's spelling
+		v.op = history.Defer
+	case "suspended":
+		v.op = history.DeadLetter
+		v.changes, v.reason = suspended(r, changes)
+	}
+	if len(tokens) != 1 || v.op == "" {
+		return early(badRequest("update-disposition needs one lock token and a known disposition-status, not %d and %q", len(tokens), status))
+	}
+	return fault.Point{Op: v.op, Key: s.keyOf(tokens[0])}, func() reply {
+		if err := s.settle(tokens[0], v); err != nil {
+			return failure(err)
+		}
+		return ok(nil)
+	}, nil
+}
+
+// suspended adds reason and description to the properties to modify, which win.
+func suspended(r *request, changes amqp.Map) (amqp.Map, string) {
+	reason, _ := r.field("deadletter-reason").(string)
+	description, _ := r.field("deadletter-description").(string)
+	all := amqp.Map{}
+	for _, p := range deadLetterProperties(reason, description) {
+		if _, set := changes.Get(p.Key.(string)); !set {
+			all = append(all, p)
+		}
+	}
+	all = append(all, changes...)
+	v, _ := all.Get("DeadLetterReason")
+	reason, _ = v.(string)
+	return all, reason
+}
+
+func (b *Broker) peek(r *request) (fault.Point, func() reply, *reply) {
+	s := r.node.store
+	from, _ := r.field("from-sequence-number").(int64)
+	count, _ := r.field("message-count").(int32)
+	if count < 1 {
+		return early(badRequest("peek-message needs a message-count of at least 1"))
+	}
+	return fault.Point{Op: history.Peek, Key: s.path}, func() reply {
+		return messagesReply(s.peek(from, int(count)))
+	}, nil
+}
+
+// peek returns the encodings of messages in any state, from a sequence number on.
+func (s *store) peek(from int64, count int) [][]byte {
+	s.entity.mu.Lock()
+	defer s.entity.mu.Unlock()
+	s.entity.advanceLocked(time.Now())
+	var found [][]byte
+	total := 0
+	s.all.each(from, func(m *message) bool {
+		b := m.encodeTo(nil, false)
+		if total += len(b); len(found) == count || len(found) > 0 && total > maxPeekBytes {
+			return false
+		}
+		found = append(found, b)
+		return true
+	})
+	s.recordLocked(history.Event{Op: history.Peek}, nil)
+	return found
+}
+
+func messagesReply(encoded [][]byte) reply {
+	if len(encoded) == 0 {
+		return reply{status: http.StatusNoContent, description: "No messages"}
+	}
+	list := make(amqp.List, len(encoded))
+	for i, b := range encoded {
+		list[i] = amqp.Map{{Key: "message", Value: b}}
+	}
+	return ok(amqp.Map{{Key: "messages", Value: list}})
+}
+
+func (b *Broker) receiveDeferred(r *request) (fault.Point, func() reply, *reply) {
+	s := r.node.store
+	seqs := longs(r.field("sequence-numbers"))
+	mode, _ := r.field("receiver-settle-mode").(uint32)
+	if len(seqs) == 0 {
+		return early(badRequest("receive-by-sequence-number needs sequence-numbers, an array of long"))
+	}
+	return fault.Point{Op: history.ReceiveDeferred, Key: s.keyAt(seqs[0])}, func() reply {
+		encoded, err := s.receiveDeferred(seqs, mode == 0)
+		if err != nil {
+			return failure(err)
+		}
+		return messagesReply(encoded)
+	}, nil
+}
+
+func (s *store) keyAt(seq int64) string {
+	s.entity.mu.Lock()
+	defer s.entity.mu.Unlock()
+	if m := s.all.get(seq); m != nil {
+		return m.key
+	}
+	return ""
+}
+
+// receiveDeferred locks deferred messages, or deletes them when takes is true; all of them or none.
+func (s *store) receiveDeferred(seqs []int64, takes bool) ([][]byte, *amqp.Error) {
+	s.entity.mu.Lock()
+	defer s.entity.mu.Unlock()
+	now := time.Now()
+	s.entity.advanceLocked(now)
+	for _, seq := range seqs {
+		if m := s.all.get(seq); m == nil || m.state != deferred || m.locked {
+			err := amqp.Errorf(condNotFound, "no deferred message with sequence number %d can be received from %s", seq, s.path)
+			s.recordLocked(history.Event{Op: history.ReceiveDeferred, Sequence: seq, Error: err.Condition}, nil)
+			return nil, err
+		}
+	}
+	var encoded [][]byte
+	for _, seq := range seqs {
+		m := s.all.get(seq)
+		if m == nil || m.locked {
+			continue // the number was given twice
+		}
+		if !takes {
+			s.lockLocked(m, now)
+		}
+		s.recordLocked(effect(history.ReceiveDeferred), m)
+		encoded = append(encoded, m.encodeTo(nil, !takes))
+		if takes {
+			s.removeLocked(m)
+		}
+	}
+	return encoded, nil
+}
+
+func (b *Broker) schedule(r *request) (fault.Point, func() reply, *reply) {
+	if r.node.store.dead {
+		return early(badRequest("messages cannot be scheduled in %s", r.node.store.path))
+	}
+	list, _ := r.field("messages").(amqp.List)
+	var ms []*message
+	for _, entry := range list {
+		fields, _ := entry.(amqp.Map)
+		v, _ := fields.Get("message")
+		encoded, _ := v.([]byte)
+		m, err := newMessage(encoded)
+		if err != nil {
+			return early(badRequest("a message cannot be decoded: %v", err))
+		}
+		ms = append(ms, m)
+	}
+	if len(ms) == 0 {
+		return early(badRequest("schedule-message needs messages"))
+	}
+	return fault.Point{Op: history.Schedule, Key: ms[0].key}, func() reply {
+		seqs, err := r.node.store.entity.accept(ms)
+		if err != nil {
+			return failure(err)
+		}
+		return ok(amqp.Map{{Key: "sequence-numbers", Value: amqp.Longs(seqs)}})
+	}, nil
+}
+
+func (b *Broker) cancelScheduled(r *request) (fault.Point, func() reply, *reply) {
+	s := r.node.store
+	seqs := longs(r.field("sequence-numbers"))
+	if len(seqs) == 0 {
+		return early(badRequest("cancel-scheduled-message needs sequence-numbers, an array of long"))
+	}
+	return fault.Point{Op: history.CancelScheduled, Key: s.keyAt(seqs[0])}, func() reply {
+		if err := s.entity.cancel(seqs); err != nil {
+			return failure(err)
+		}
+		return ok(nil)
+	}, nil
+}

@@ -1,0 +1,226 @@
+package servicebus
+
+import (
+	"encoding/hex"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/orderworker/orderworker/testenv/amqp"
+)
+
+// state is where a message is in its life, apart from being locked.
+type state int32
+
+// The states, with the numbers that x-opt-message-state has for them.
+const (
+	active    state = 0
+	deferred  state = 1
+	scheduled state = 2
+)
+
+// The annotations that the broker writes. What a sender puts under these names is dropped, except where noted.
+const (
+	annSequence         amqp.Symbol = "x-opt-sequence-number"
+	annEnqueued         amqp.Symbol = "x-opt-enqueued-time"
+	annLockedUntil      amqp.Symbol = "x-opt-locked-until"
+	annState            amqp.Symbol = "x-opt-message-state"
+	annEnqueuedSequence amqp.Symbol = "x-opt-enqueue-sequence-number"
+	annDeadLetterSource amqp.Symbol = "x-opt-deadletter-source"
+	annLockToken        amqp.Symbol = "x-opt-lock-token"
+	// annScheduled is the sender's, and passes.
+	annScheduled = "x-opt-scheduled-enqueue-time"
+)
+
+// A message is one stored message. Its fields are guarded by the entity's mutex, but for those that never change.
+type message struct {
+	// key is the text of the MessageId, and id tells ids of different AMQP types apart. Both never change.
+	key, id string
+
+	// What the sender wrote, encoded; properties, body and footer never change.
+	durable         bool
+	priority        *uint8
+	ttl             *uint32 // the effective time to live in milliseconds
+	annotations     []byte  // pairs
+	annotationCount int
+	properties      []byte
+	application     []byte
+	body            []byte
+	footer          []byte
+	kind            amqp.BodyKind
+	size            int64 // all bytes that are stored
+
+	seq, firstSeq int64
+	enqueued      time.Time
+	expires       time.Time // zero: never
+	due           time.Time // when a scheduled message becomes active
+	failed        uint32    // deliveries that ended without success: the delivery-count on the wire
+	state         state
+	source        string // the queue from which it was dead-lettered
+
+	home        *store
+	locked      bool
+	transit     bool // a delayed delivery has it: neither available nor locked
+	token       amqp.UUID
+	lockedUntil time.Time
+
+	deadline      time.Time // when the broker has to look at it
+	readyIndex    int
+	deadlineIndex int
+}
+
+// newMessage takes an encoded message apart. The message keeps parts of b.
+func newMessage(b []byte) (*message, error) {
+	s, err := amqp.Split(b)
+	if err != nil {
+		return nil, err
+	}
+	m := &message{
+		properties: s.Properties, application: s.ApplicationProperties, body: s.Body, footer: s.Footer, kind: s.Kind,
+		size: int64(s.Size()),
+	}
+	h, err := amqp.DecodeHeader(s.Header)
+	if err != nil {
+		return nil, err
+	}
+	m.durable, m.priority, m.ttl = h.Durable, h.Priority, h.TTL
+	id, err := amqp.DecodeMessageID(s.Properties)
+	if err != nil {
+		return nil, err
+	}
+	m.key, m.id = idText(id)
+	return m, m.readAnnotations(s.Annotations)
+}
+
+// idText returns the text of a message id, and a text that is also distinct between types. No id and an empty one have
+// no distinct text, because duplicate detection passes them over.
+func idText(id any) (text, distinct string) {
+	switch id := id.(type) {
+	case string:
+		if id == "" {
+			return "", ""
+		}
+		return id, "s" + id
+	case uint64:
+		text = strconv.FormatUint(id, 10)
+		return text, "n" + text
+	case amqp.UUID:
+		text = id.String()
+		return text, "u" + text
+	case []byte:
+		text = hex.EncodeToString(id)
+		return text, "b" + text
+	}
+	return "", ""
+}
+
+// readAnnotations keeps the sender's annotations in their encoding, and looks for the time of a scheduled message.
+func (m *message) readAnnotations(section []byte) error {
+	return amqp.EachPair(section, func(k, v []byte) error {
+		name, _ := amqp.KeyText(k)
+		switch amqp.Symbol(name) {
+		case annSequence, annEnqueued, annLockedUntil, annState, annEnqueuedSequence, annDeadLetterSource:
+			return nil
+		case annScheduled:
+			at, err := amqp.NewReader(v).Value()
+			if err != nil {
+				return err
+			}
+			if t, ok := at.(time.Time); ok {
+				m.due = t
+			}
+		}
+		m.annotations = append(append(m.annotations, k...), v...)
+		m.annotationCount++
+		return nil
+	})
+}
+
+// limitLife sets the time to live that counts: the smaller one of the message's and the queue's.
+func (m *message) limitLife(now time.Time, longest time.Duration) {
+	life := longest
+	if m.ttl != nil && *m.ttl > 0 {
+		life = min(life, time.Duration(*m.ttl)*time.Millisecond)
+	}
+	m.ttl, m.expires = nil, time.Time{}
+	if life == Forever {
+		return
+	}
+	ms := uint32(min(life.Milliseconds(), math.MaxUint32))
+	m.ttl = &ms
+	m.expires = now.Add(life)
+}
+
+// encodeTo appends the message as a receiver gets it. A lock token is written into the delivery annotations only for
+// messages that do not travel in a transfer of their own.
+func (m *message) encodeTo(dst []byte, withToken bool) []byte {
+	dst = amqp.AppendHeader(dst, amqp.Header{Durable: m.durable, Priority: m.priority, TTL: m.ttl, DeliveryCount: m.failed})
+	if withToken {
+		d := amqp.NewMapSection(dst, amqp.SectionDeliveryAnnotations)
+		_ = d.Put(annLockToken, m.token) // a uuid can always be encoded
+		dst = d.Done()
+	}
+	a := amqp.NewMapSection(dst, amqp.SectionAnnotations)
+	a.Raw(m.annotations, m.annotationCount)
+	a.Long(annSequence, m.seq)
+	a.Long(annEnqueuedSequence, m.firstSeq)
+	a.Millis(annEnqueued, m.enqueued.UnixMilli())
+	if m.locked {
+		a.Millis(annLockedUntil, m.lockedUntil.UnixMilli())
+	}
+	_ = a.Put(annState, int32(m.state)) // an int can always be encoded
+	if m.source != "" {
+		_ = a.Put(annDeadLetterSource, m.source)
+	}
+	dst = a.Done()
+	dst = append(append(dst, m.properties...), m.application...)
+	return append(append(dst, m.body...), m.footer...)
+}
+
+// modified returns the application properties with changes applied; pairs that are not changed keep their encoding.
+func (m *message) modified(changes amqp.Map) ([]byte, error) {
+	if len(changes) == 0 {
+		return m.application, nil
+	}
+	w := amqp.NewMapSection(nil, amqp.SectionApplicationProperties)
+	err := amqp.EachPair(m.application, func(k, v []byte) error {
+		if name, ok := amqp.KeyText(k); ok {
+			if _, replaced := changes.Get(name); replaced {
+				return nil
+			}
+		}
+		w.Raw(append(append([]byte(nil), k...), v...), 1)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range changes {
+		name, ok := p.Key.(string)
+		if s, isSymbol := p.Key.(amqp.Symbol); isSymbol {
+			name, ok = string(s), true
+		}
+		if !ok {
+			continue // application properties have names
+		}
+		if err := w.Put(name, p.Value); err != nil {
+			return nil, err
+		}
+	}
+	return w.Done(), nil
+}
+
+// netToken returns the lock token as the delivery tag has it: in the byte order of a .NET GUID.
+func netToken(u amqp.UUID) []byte {
+	return []byte{
+		u[3], u[2], u[1], u[0], u[5], u[4], u[7], u[6], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15],
+	}
+}
+
+// tokenOf turns a delivery tag back into a lock token.
+func tokenOf(tag []byte) amqp.UUID {
+	if len(tag) != 16 {
+		return amqp.UUID{}
+	}
+	return amqp.UUID(netToken(amqp.UUID(tag)))
+}

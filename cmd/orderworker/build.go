@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
+	"github.com/orderworker/orderworker/worker/body"
+)
+
+// admissionConfig is what the settings say of keys, bodies and fingerprints.
+func (c config) admissionConfig() (admission.Config, error) {
+	source, err := admission.ParseKeySource(c.keySource)
+	a := admission.Config{
+		KeySource:        source,
+		Consumer:         c.consumer,
+		Body:             body.Options{MaxBytes: c.bodyMaxBytes, RefuseDataContract: c.legacyBodies == "reject"},
+		CloudEventData:   c.cloudEventData,
+		UnwrapJSONString: c.unwrapStrings,
+		Form:             c.hashForm,
+		Ignore:           c.hashIgnore,
+		Only:             c.hashOnly,
+	}
+	return a, err
+}
+
+// workerConfig is what the settings say of the work.
+func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, error) {
+	a, err := c.admissionConfig()
+	return worker.Config{
+		Concurrency:      c.concurrency,
+		LockDuration:     c.lockDuration,
+		MaxDeliveryCount: c.maxDeliveries,
+		HandlerTimeout:   c.handlerTimeout,
+		DrainTimeout:     c.drainTimeout,
+		Admission:        a,
+		Version:          version(),
+		Logger:           log,
+		TracerProvider:   t.tracers,
+		MeterProvider:    t.meters,
+	}, err
+}
+
+// storeOptions is what the settings say of the store.
+func (k *connector) storeOptions(log *slog.Logger) cosmosstore.Options {
+	c := k.config
+	o := cosmosstore.Options{
+		Endpoint:  c.cosmosEndpoint,
+		Key:       cosmosstore.Key(c.cosmosKey),
+		Database:  c.database,
+		Container: c.container,
+		Markers:   c.markers,
+		MarkerTTL: c.markerTTL,
+		Lifetime: cosmosstore.Lifetime{
+			Lock: c.lockDuration, Deliveries: c.maxDeliveries, TimeToLive: c.messageTTL, Review: c.reviewWindow,
+		},
+		Logger: log,
+	}
+	if c.cosmosKey == "" {
+		o.Credential = k.credential
+	}
+	return o
+}
+
+// openStore opens the store. It fails only for what no waiting can cure.
+func (k *connector) openStore(ctx context.Context, log *slog.Logger) (*cosmosstore.Store, error) {
+	return cosmosstore.Open(ctx, k.storeOptions(log))
+}
+
+// broker opens receivers on the queue, each with a client of its own.
+func (k *connector) broker() worker.Broker { return worker.NewBroker(k.serviceBus, k.config.queue) }

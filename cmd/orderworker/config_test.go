@@ -1,0 +1,113 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	emulatorString = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=c2VjcmV0;UseDevelopmentEmulator=true"
+	azureString    = "Endpoint=sb://shop.servicebus.windows.net;SharedAccessKeyName=k;SharedAccessKey=c2VjcmV0"
+)
+
+func settle(t *testing.T, environ []string, args ...string) (config, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	bind(flags)
+	require.NoError(t, flags.Parse(args))
+	return resolve(environ, flags)
+}
+
+func TestDefaultsAreEnoughBesidesTheTwoServices(t *testing.T) {
+	t.Parallel()
+	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"})
+	require.NoError(t, err)
+	require.Equal(t, "orders", c.queue)
+	require.Equal(t, 16, c.concurrency)
+	require.Equal(t, time.Minute, c.lockDuration)
+	require.Equal(t, unknownWindow, c.duplicateWindow)
+	require.Equal(t, "127.0.0.1:8080", c.healthAddress)
+}
+
+func TestAFlagOverridesItsVariable(t *testing.T) {
+	t.Parallel()
+	c, err := settle(t, []string{"SERVICEBUS_CONNECTION_STRING=" + emulatorString, "COSMOS_ENDPOINT=http://127.0.0.1:8081", "COSMOS_KEY=a2V5", "SERVICEBUS_QUEUE=a", "WORKER_LOCK_DURATION=PT30S"}, "--queue", "b")
+	require.NoError(t, err)
+	require.Equal(t, "b", c.queue)
+	require.Equal(t, 30*time.Second, c.lockDuration)
+}
+
+func TestEveryFaultIsReportedAtOnceWithItsCure(t *testing.T) {
+	t.Parallel()
+	_, err := settle(t, []string{
+		"SERVICEBUS_CONNECTION_STRING=" + azureString, "COSMOS_ENDPOINT=http://shop.documents.azure.com", "WORKER_CONCURENCY=4",
+		"WORKER_MAX_DELIVERY_COUNT=none", "WORKER_LOCK_DURATION=1ms", "WORKER_HASH_IGNORE=sentAt", "WORKER_LOG_LEVEL=loud",
+	}, "--concurrency", "0")
+	require.Error(t, err)
+	for _, part := range []string{
+		"SERVICEBUS_CONNECTION_STRING: connection strings are only for an emulator on this machine",
+		"COSMOS_ENDPOINT: plain http is only for this machine",
+		"WORKER_CONCURENCY: there is no such setting; did you mean WORKER_CONCURRENCY?",
+		"--concurrency:", "WORKER_MAX_DELIVERY_COUNT:", "WORKER_LOCK_DURATION:", "WORKER_HASH_IGNORE:", "WORKER_LOG_LEVEL:",
+	} {
+		require.ErrorContains(t, err, part)
+	}
+	require.NotContains(t, err.Error(), "c2VjcmV0", "a key never shows")
+}
+
+func TestWhatIsRefusedBetweenSettings(t *testing.T) {
+	t.Parallel()
+	good := []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"}
+	for _, tt := range []struct {
+		name, want string
+		more       []string
+	}{
+		{"two ways to reach the broker", "both are set", []string{"SERVICEBUS_CONNECTION_STRING=" + emulatorString}},
+		{"an account key off this machine", "COSMOS_KEY: account keys are only", []string{"COSMOS_KEY=a2V5"}},
+		{"a scheme in the namespace", "without a scheme", []string{"SERVICEBUS_NAMESPACE_FQDN=sb://shop.servicebus.windows.net"}},
+		{"two selections for the hash", "WORKER_HASH_IGNORE and WORKER_HASH_ONLY", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_ONLY=/b"}},
+		{"a selection of bytes", "WORKER_HASH_FORM: bytes", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_FORM=bytes"}},
+		{"a health address without a port", "WORKER_HEALTH_ADDRESS", []string{"WORKER_HEALTH_ADDRESS=localhost"}},
+		{"no broker", "SERVICEBUS_NAMESPACE_FQDN: not set", []string{"SERVICEBUS_NAMESPACE_FQDN="}},
+		{"no account", "COSMOS_ENDPOINT: not set", []string{"COSMOS_ENDPOINT="}},
+		{"a marker's lifetime without markers", "WORKER_MARKER_TTL", []string{"WORKER_MARKER_TTL=24h"}},
+		{"an unknown key source", "WORKER_KEY", []string{"WORKER_KEY=correlation-id"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := settle(t, append(good[:len(good):len(good)], tt.more...))
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestConnectionStringsAreForThisMachine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, value string
+		allow       string
+		want        string
+	}{
+		{"an emulator here", emulatorString, "false", ""},
+		{"an emulator by name", "Endpoint=sb://localhost;SharedAccessKeyName=k;SharedAccessKey=s;UseDevelopmentEmulator=true;", "false", ""},
+		{"Azure, not allowed", azureString, "false", "WORKER_ALLOW_KEYS"},
+		{"Azure, allowed", azureString, "true", ""},
+		{"no TLS elsewhere, although allowed", azureString + ";UseDevelopmentEmulator=true", "true", "switches TLS off"},
+		{"another queue", emulatorString + ";EntityPath=invoices", "false", "EntityPath"},
+		{"no key", "Endpoint=sb://127.0.0.1", "false", "SharedAccessKeyName"},
+		{"no text at all", "hello", "false", "Endpoint=sb://"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := settle(t, []string{"SERVICEBUS_CONNECTION_STRING=" + tt.value, "WORKER_ALLOW_KEYS=" + tt.allow, "COSMOS_ENDPOINT=https://a.documents.azure.com"})
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}

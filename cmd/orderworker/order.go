@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// order is the handler of this worker, and the file to change when you adopt it: it says which documents a message stands
+// for. It must not do anything else, since it may run twice for one message and only one run gets its documents
+// committed.
+//
+// An order is one JSON object. Where it has an array named lines, each line becomes a document of its own in the same
+// logical partition, created together with the order or not at all.
+func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
+	var body struct {
+		Lines json.RawMessage `json:"lines"`
+	}
+	if err := json.Unmarshal(m.Body, &body); err != nil {
+		return nil, worker.Reject("InvalidOrder", fmt.Errorf("the order cannot be read: %w", err))
+	}
+	documents := []worker.Document{{Type: "order", Content: m.Body}}
+	lines, err := orderLines(body.Lines)
+	if err != nil {
+		return nil, worker.Reject("InvalidOrder", err)
+	}
+	for i, line := range lines {
+		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
+	}
+	return documents, nil
+}
+
+// orderLines returns the lines when every one of them is an object. Any other array, and a member named lines that is no
+// array, stays in the order alone: what it means is the sender's business.
+func orderLines(raw json.RawMessage) ([]json.RawMessage, error) {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, nil
+	}
+	var lines []json.RawMessage
+	if err := json.Unmarshal(raw, &lines); err != nil {
+		return nil, fmt.Errorf("the lines of the order cannot be read: %w", err)
+	}
+	for _, line := range lines {
+		if line[0] != '{' {
+			return nil, nil
+		}
+	}
+	return lines, nil
+}

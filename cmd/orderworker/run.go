@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// flushTimeout bounds sending the last telemetry.
+const flushTimeout = 3 * time.Second
+
+func newRun(sys system) *cobra.Command {
+	c := &cobra.Command{
+		Use: "run", Short: "Receive, commit and settle until told to stop", Args: needArgs(),
+		Long: `Receive, commit and settle until told to stop.
+
+A first SIGTERM or Ctrl-C finishes what is in work and gives back the rest; a second ends at once. Nothing is lost either
+way: what was not settled is delivered again.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := resolve(sys.environ, c.Flags())
+			if err != nil {
+				return err
+			}
+			return runWorker(c.Context(), cfg, sys)
+		},
+	}
+	bind(c.Flags())
+	return c
+}
+
+func runWorker(ctx context.Context, cfg config, sys system) error {
+	ctx, abort, release := stopSignals(ctx)
+	defer release()
+	t, err := newTelemetry(ctx, sys.environ)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	log := t.newLogger(cfg, sys.stdout)
+	defer flush(t, log)
+	w, closeStore, err := cfg.newWorker(ctx, t, log)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	stopHealth, err := serveHealth(cfg.healthAddress, w, log)
+	if err != nil {
+		return err
+	}
+	defer stopHealth()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-abort:
+		return errors.New("ended at once by a second signal; what was in work is delivered again")
+	}
+}
+
+// stopSignals returns a context that ends with the first signal to stop, and a channel that closes with the second.
+func stopSignals(ctx context.Context) (stopping context.Context, abort <-chan struct{}, release func()) {
+	stopping, stop := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	twice, quit := make(chan struct{}), make(chan struct{})
+	go func() {
+		for _, react := range []func(){stop, func() { close(twice) }} {
+			select {
+			case <-signals:
+				react()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return stopping, twice, func() { signal.Stop(signals); close(quit); stop() }
+}
+
+// newWorker builds the worker and the store that it uses.
+func (c config) newWorker(ctx context.Context, t *telemetry, log *slog.Logger) (*worker.Worker, func(), error) {
+	workerConfig, err := c.workerConfig(t, log)
+	if err != nil {
+		return nil, nil, withCode(exitUsage, err)
+	}
+	k, err := newConnector(c)
+	if err != nil {
+		return nil, nil, withCode(exitUsage, err)
+	}
+	store, err := k.openStore(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := worker.New(workerConfig, k.broker(), store, worker.HandlerFunc(order))
+	if err != nil {
+		store.Close()
+		return nil, nil, withCode(exitUsage, err)
+	}
+	return w, func() { store.Close() }, nil
+}
+
+// serveHealth listens before the work begins, so that an address in use is an error at the start.
+func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), error) {
+	if address == "off" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("health cannot listen on %s: %w. Set WORKER_HEALTH_ADDRESS to a free address, or to off", address, err)
+	}
+	server := &http.Server{Handler: w.HealthHandler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.LogAttrs(context.Background(), slog.LevelError, "health server ended", slog.String("error", err.Error()))
+		}
+	}()
+	return func() { server.Close() }, nil
+}
+
+func flush(t *telemetry, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	if err := t.shutdown(ctx); err != nil {
+		log.LogAttrs(ctx, slog.LevelWarn, "telemetry was not sent completely", slog.String("error", err.Error()))
+	}
+}

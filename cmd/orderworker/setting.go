@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/orderworker/orderworker/worker/messagejson"
+)
+
+// A setting is one row of the table of settings: a variable of the environment, and a flag that overrides it.
+type setting struct {
+	env string
+	// flag is empty for secrets, which have no business on a command line.
+	flag     string
+	fallback string
+	meaning  string
+	apply    func(*config, string) error
+}
+
+// prefixes of variables that are ours alone: an unknown one is a misspelling.
+const ownPrefix = "WORKER_"
+
+// bind adds a flag for every setting that has one.
+func bind(flags *pflag.FlagSet) { bindTable(flags, settings()) }
+
+// bindBroker adds the flags of a command that only needs Service Bus.
+func bindBroker(flags *pflag.FlagSet) { bindTable(flags, brokerSettings()) }
+
+func bindTable(flags *pflag.FlagSet, table []setting) {
+	for _, s := range table {
+		if s.flag != "" {
+			flags.String(s.flag, s.fallback, s.meaning+" ["+s.env+"]")
+		}
+	}
+}
+
+// resolve reads every setting: the flag when it was given, else the variable, else the default. It reports every fault at
+// once, by the name under which the value was given.
+func resolve(environ []string, flags *pflag.FlagSet) (config, error) {
+	return resolveTable(environ, flags, settings(), (*config).checkBroker, (*config).checkStore, (*config).checkWork)
+}
+
+// resolveBroker is resolve for a command that only needs Service Bus.
+func resolveBroker(environ []string, flags *pflag.FlagSet) (config, error) {
+	return resolveTable(environ, flags, brokerSettings(), (*config).checkBroker)
+}
+
+func resolveTable(environ []string, flags *pflag.FlagSet, table []setting, checks ...func(*config) []error) (config, error) {
+	values, faults := ownVariables(environ)
+	c := config{duplicateWindow: unknownWindow}
+	for _, s := range table {
+		value, origin := s.fallback, s.env
+		if v := values[s.env]; v != "" {
+			value = v
+		}
+		if f := flags.Lookup(s.flag); s.flag != "" && f != nil && f.Changed {
+			value, origin = f.Value.String(), "--"+s.flag
+		}
+		if value == "" {
+			continue
+		}
+		if err := s.apply(&c, value); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", origin, err))
+		}
+	}
+	for _, check := range checks {
+		faults = append(faults, check(&c)...)
+	}
+	if len(faults) > 0 {
+		return c, withCode(exitUsage, fmt.Errorf("the configuration is wrong in %d place(s):\n%w", len(faults), errors.Join(indent(faults)...)))
+	}
+	return c, nil
+}
+
+func indent(faults []error) []error {
+	out := make([]error, len(faults))
+	for i, f := range faults {
+		out[i] = fmt.Errorf("  - %w", f)
+	}
+	return out
+}
+
+// ownVariables returns the environment as a map, and a fault for every variable that looks like a setting and is none.
+func ownVariables(environ []string) (map[string]string, []error) {
+	values := map[string]string{}
+	var faults []error
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
+		known := slices.ContainsFunc(settings(), func(s setting) bool { return s.env == name })
+		if strings.HasPrefix(name, ownPrefix) && !known {
+			faults = append(faults, fmt.Errorf("%s: there is no such setting%s", name, suggestion(name)))
+		}
+	}
+	return values, faults
+}
+
+// suggestion names the setting that a misspelt one was probably meant to be.
+func suggestion(name string) string {
+	best, shared := "", len(ownPrefix)
+	for _, s := range settings() {
+		n := 0
+		for n < len(name) && n < len(s.env) && name[n] == s.env[n] {
+			n++
+		}
+		if n > shared {
+			best, shared = s.env, n
+		}
+	}
+	if best == "" {
+		return ". Remove it, or see orderworker run --help for those there are"
+	}
+	return "; did you mean " + best + "?"
+}
+
+func text(field func(*config) *string) func(*config, string) error {
+	return func(c *config, v string) error { *field(c) = v; return nil }
+}
+
+func duration(field func(*config) *time.Duration, least time.Duration) func(*config, string) error {
+	return func(c *config, v string) error {
+		d, err := messagejson.ParseDuration(v)
+		if err == nil && d < least {
+			err = fmt.Errorf("%s is less than %s, the least that makes sense", v, least)
+		}
+		*field(c) = d
+		return err
+	}
+}
+
+func whole(field func(*config) *int, least, most int) func(*config, string) error {
+	return func(c *config, v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("%q is not a whole number from %d to %d", v, least, most)
+		}
+		*field(c) = n
+		return nil
+	}
+}
+
+func yesNo(field func(*config) *bool) func(*config, string) error {
+	return func(c *config, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		*field(c) = b
+		return nil
+	}
+}
+
+func oneOf(field func(*config) *string, words ...string) func(*config, string) error {
+	return func(c *config, v string) error {
+		if !slices.Contains(words, v) {
+			return fmt.Errorf("%q is not one of %s", v, strings.Join(words, ", "))
+		}
+		*field(c) = v
+		return nil
+	}
+}
+
+func pointers(field func(*config) *[]string) func(*config, string) error {
+	return func(c *config, v string) error {
+		for p := range strings.SplitSeq(v, ",") {
+			p = strings.TrimSpace(p)
+			if !strings.HasPrefix(p, "/") {
+				return fmt.Errorf("%q is not a JSON pointer; write /name or /outer/inner, separated by commas", p)
+			}
+			*field(c) = append(*field(c), p)
+		}
+		return nil
+	}
+}

@@ -40,6 +40,7 @@ type canonicaliser struct {
 	members []member // of all open objects, the innermost last
 	names   []byte   // the members' names by value
 	scratch []byte
+	text    []byte // the value of the newest string that had escapes
 	picks   []pick
 
 	ignoring int  // how many open values are ignored
@@ -96,8 +97,9 @@ func (c *canonicaliser) run(sel *selection) error {
 			return err
 		}
 	}
+	end := c.dec.InputOffset()
 	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return &Problem{Kind: NotJSON, Offset: c.dec.InputOffset(), Cause: "something follows the JSON value"}
+		return &Problem{Kind: NotJSON, Offset: end, Cause: "something follows the JSON value"}
 	}
 	return nil
 }
@@ -144,7 +146,7 @@ func (c *canonicaliser) next(v value) error {
 func (c *canonicaliser) scalar(v value, kind jsontext.Kind, raw []byte) error {
 	switch kind {
 	case jsontext.KindString:
-		c.out = appendString(c.out, raw)
+		c.out = c.appendString(raw)
 	case jsontext.KindNumber:
 		var ok bool
 		if c.out, ok = appendNumber(c.out, raw); !ok {
@@ -185,7 +187,7 @@ func (c *canonicaliser) readName(f *frame) error {
 		return &Problem{Kind: NotJSON, Offset: c.dec.InputOffset(), Cause: "the name of a member is not a string"}
 	}
 	start := len(c.names)
-	c.names = appendUnquoted(c.names, raw)
+	c.names = appendUnquoted(roomFor(c.names, len(raw)), raw)
 	name := c.names[start:]
 	if f.count > 0 && f.ordered {
 		switch bytes.Compare(c.names[f.lastName:f.endName], name) {
@@ -199,8 +201,8 @@ func (c *canonicaliser) readName(f *frame) error {
 	if f.kept > 0 {
 		c.out = append(c.out, ',')
 	}
-	c.members = append(c.members, member{name: int32(start), nameEnd: int32(len(c.names)), start: int32(len(c.out))})
-	c.out = append(appendString(c.out, raw), ':')
+	c.members = append(roomFor(c.members, 1), member{name: int32(start), nameEnd: int32(len(c.names)), start: int32(len(c.out))})
+	c.out = append(c.appendString(raw), ':')
 	f.element = value{start: len(c.out), undo: undo, sel: f.sel.member(name)}
 	return nil
 }
@@ -227,7 +229,7 @@ func (c *canonicaliser) endObject(f *frame) error {
 
 // reorder writes the members of an object again in the order of own.
 func (c *canonicaliser) reorder(f *frame, own []member) {
-	c.scratch = c.scratch[:0]
+	c.scratch = roomFor(c.scratch[:0], len(c.out)-f.start)
 	for _, m := range own {
 		if m.end == 0 {
 			continue
@@ -309,6 +311,14 @@ func (c *canonicaliser) leaf() {
 	if c.ignoring == 0 && (!c.hasOnly || c.picking > 0) {
 		c.leaves++
 	}
+}
+
+// roomFor makes room by doubling, so that all the memory that a stack ever asked for is at most twice what it has in the end.
+func roomFor[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return slices.Grow(s, max(n, len(s), 8))
 }
 
 func (c *canonicaliser) duplicate(path string) error {

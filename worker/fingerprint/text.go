@@ -6,13 +6,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// appendString appends the canonical form of a JSON string, given as a valid JSON string with its quotes. One without a
+// appendString appends to the output the canonical form of a JSON string, given as a valid one with its quotes. One without a
 // backslash is canonical as it is, since JSON lets no character stand bare that must be escaped.
-func appendString(dst, raw []byte) []byte {
+func (c *canonicaliser) appendString(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return append(dst, raw...)
+		return append(c.out, raw...)
 	}
-	return appendQuoted(dst, appendUnquoted(nil, raw))
+	c.text = appendUnquoted(c.text[:0], raw)
+	return appendQuoted(c.out, c.text)
 }
 
 // appendUnquoted appends the value of a valid JSON string.

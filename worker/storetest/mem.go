@@ -1,0 +1,187 @@
+// Package storetest holds the contract that every [worker.Store] must pass, a reference store in memory, and a wrapper
+// that makes a store fail. It is for tests only: no shipped program imports it.
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// The limits of [Mem] are those of Cosmos DB.
+const (
+	maxDocuments = 100
+	maxBytes     = 2 << 20
+)
+
+// Mem is a store in memory that keeps the contract. It is safe for concurrent use.
+type Mem struct {
+	mu        sync.Mutex
+	documents map[string]document
+	creations map[string]int // how often a guard was created, expired ones included
+}
+
+type document struct {
+	record  worker.Record // of a guard
+	guard   bool
+	expires time.Time // zero: never
+}
+
+var _ worker.Store = (*Mem)(nil)
+
+// NewMem returns an empty store.
+func NewMem() *Mem {
+	return &Mem{documents: map[string]document{}, creations: map[string]int{}}
+}
+
+// Commit implements [worker.Store].
+func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return worker.Outcome{}, &worker.UnavailableError{Cause: err}
+	}
+	if err := fits(c); err != nil {
+		return worker.Outcome{}, err
+	}
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if guard, ok := m.liveLocked(c.DocumentID, now); ok {
+		record := m.recordLocked(guard, now)
+		return worker.Outcome{Existing: &record, Calls: 2, Charge: 3}, nil
+	}
+	ids := make([]string, len(c.Documents))
+	for i, d := range c.Documents {
+		ids[i] = c.DocumentID
+		if i > 0 {
+			ids[i] = identity.PartDocumentID(c.DocumentID, d.Name)
+		}
+		if _, taken := m.liveLocked(ids[i], now); taken {
+			return worker.Outcome{Blocking: d.Name, Calls: 1, Charge: 2}, nil
+		}
+	}
+	for i, d := range c.Documents {
+		m.documents[ids[i]] = newDocument(c, i, d, now)
+	}
+	m.creations[c.DocumentID]++
+	return worker.Outcome{Created: true, Calls: 1, Charge: 6 * float64(len(ids))}, nil
+}
+
+// fits refuses what Cosmos DB can never take.
+func fits(c worker.Commit) error {
+	size := 0
+	for _, d := range c.Documents {
+		size += len(d.Content)
+	}
+	if len(c.Documents) > maxDocuments || size > maxBytes {
+		return &worker.UnstorableError{Reason: reason.TooLarge,
+			Detail: fmt.Sprintf("The message makes %d documents of %d bytes; at most %d of %d bytes can be committed together.", len(c.Documents), size, maxDocuments, maxBytes)}
+	}
+	return nil
+}
+
+func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) document {
+	doc := document{guard: i == 0}
+	if d.TTL > 0 {
+		doc.expires = now.Add(d.TTL)
+	}
+	if i > 0 {
+		return doc
+	}
+	f := c.Fingerprint
+	doc.record = worker.Record{
+		DocumentID: c.DocumentID, Key: c.Key.String(), Attempt: c.Attempt, Fingerprint: &f,
+		Type: d.Type, Content: bytes.Clone(d.Content),
+		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now,
+	}
+	for _, part := range c.Documents[1:] {
+		doc.record.Parts = append(doc.record.Parts, part.Name)
+	}
+	return doc
+}
+
+// Find implements [worker.Store].
+func (m *Mem) Find(ctx context.Context, documentID string) (worker.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return worker.Record{}, &worker.UnavailableError{Cause: err}
+	}
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	guard, ok := m.liveLocked(documentID, now)
+	if !ok {
+		return worker.Record{}, worker.ErrNotFound
+	}
+	return m.recordLocked(guard, now), nil
+}
+
+// Ready implements [worker.Store].
+func (m *Mem) Ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return &worker.UnavailableError{Cause: err}
+	}
+	return nil
+}
+
+// Len returns the number of documents.
+func (m *Mem) Len() int {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for id := range m.documents {
+		if _, ok := m.liveLocked(id, now); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// Creations returns how often the documents under an id were created.
+func (m *Mem) Creations(documentID string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.creations[documentID]
+}
+
+// Plant puts a guard record, or with an empty Type a document that is none, under an id, as another program would.
+func (m *Mem) Plant(id string, r worker.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.DocumentID = id
+	m.documents[id] = document{record: r, guard: r.Type != ""}
+}
+
+// Remove takes a document away, as another program would.
+func (m *Mem) Remove(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.documents, id)
+}
+
+func (m *Mem) liveLocked(id string, now time.Time) (document, bool) {
+	d, ok := m.documents[id]
+	if ok && !d.expires.IsZero() && !now.Before(d.expires) {
+		delete(m.documents, id)
+		return document{}, false
+	}
+	return d, ok
+}
+
+// recordLocked returns a copy of a record, with the parts that are missing now.
+func (m *Mem) recordLocked(d document, now time.Time) worker.Record {
+	r := d.record
+	r.Content = bytes.Clone(r.Content)
+	r.MissingParts = nil
+	for _, part := range r.Parts {
+		if _, ok := m.liveLocked(identity.PartDocumentID(r.DocumentID, part), now); !ok {
+			r.MissingParts = append(r.MissingParts, part)
+		}
+	}
+	return r
+}

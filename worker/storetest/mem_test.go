@@ -1,0 +1,42 @@
+package storetest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/storetest"
+)
+
+func TestMemKeepsTheContract(t *testing.T) {
+	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewMem() }, storetest.Options{Bubble: true, TTL: true})
+}
+
+func TestFaultyKeepsTheContractWhileNothingIsWrong(t *testing.T) {
+	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewFaulty(storetest.NewMem()) }, storetest.Options{})
+}
+
+func TestMemShowsWhatAnotherProgramDid(t *testing.T) {
+	m := storetest.NewMem()
+	order := worker.Commit{Key: identity.Text("7"), DocumentID: "7", Attempt: "a", Documents: []worker.Document{
+		{Type: "order", Content: []byte(`{}`)}, {Name: "line-1", Type: "line", Content: []byte(`{}`)},
+	}}
+	line := identity.PartDocumentID("7", "line-1")
+	m.Plant(line, worker.Record{})
+	o, err := m.Commit(t.Context(), order)
+	require.NoError(t, err)
+	require.Equal(t, "line-1", o.Blocking)
+	require.Nil(t, o.Existing)
+	require.Equal(t, 1, m.Len(), "nothing was created beside the stray line")
+
+	m.Remove(line)
+	o, err = m.Commit(t.Context(), order)
+	require.NoError(t, err)
+	require.True(t, o.Created)
+	m.Remove(line)
+	r, err := m.Find(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, []string{"line-1"}, r.MissingParts)
+}

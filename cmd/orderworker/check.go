@@ -91,6 +91,7 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	if err != nil {
 		return nil, withCode(exitUsage, err)
 	}
+	k.impatient = true
 	r := &checkReport{Findings: cfg.sums()}
 	store, found := k.checkStore(ctx)
 	r.Checked = append(r.Checked, fmt.Sprintf("container %s/%s at %s", cfg.database, cfg.container, cfg.cosmosEndpoint))

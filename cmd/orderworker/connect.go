@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -16,6 +17,8 @@ const applicationID = "orderworker"
 type connector struct {
 	config     config
 	credential azcore.TokenCredential
+	// impatient is for commands that a person waits for: they give up on a broker that does not answer after seconds.
+	impatient bool
 }
 
 // newConnector needs no network: credentials ask for their first token when they are first used.
@@ -35,6 +38,9 @@ func newConnector(c config) (*connector, error) {
 // serviceBus returns a client with a connection of its own.
 func (k *connector) serviceBus() (*azservicebus.Client, error) {
 	options := &azservicebus.ClientOptions{ApplicationID: applicationID}
+	if k.impatient {
+		options.RetryOptions = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 300 * time.Millisecond, MaxRetryDelay: time.Second}
+	}
 	if k.config.connectionString != "" {
 		client, err := azservicebus.NewClientFromConnectionString(k.config.connectionString, options)
 		if err != nil {

@@ -99,6 +99,7 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, out io.Writer) e
 	if err != nil {
 		return err
 	}
+	k.impatient = true
 	client, err := k.serviceBus()
 	if err != nil {
 		return err

@@ -149,6 +149,9 @@ output WORKER_LOCK_DURATION string = resources.outputs.WORKER_LOCK_DURATION
 @description('Deliveries after which the queue dead-letters a message.')
 output WORKER_MAX_DELIVERY_COUNT string = resources.outputs.WORKER_MAX_DELIVERY_COUNT
 
+@description('Time to live of messages on the queue.')
+output WORKER_MESSAGE_TTL string = resources.outputs.WORKER_MESSAGE_TTL
+
 @description('How long the queue remembers message ids of senders.')
 output WORKER_DUPLICATE_DETECTION_WINDOW string = resources.outputs.WORKER_DUPLICATE_DETECTION_WINDOW
 

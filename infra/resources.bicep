@@ -270,6 +270,9 @@ output WORKER_LOCK_DURATION string = '${limits.queue.lockDuration.seconds}s'
 @description('Deliveries after which the queue dead-letters a message.')
 output WORKER_MAX_DELIVERY_COUNT string = string(limits.queue.maxDeliveryCount)
 
+@description('Time to live of messages on the queue.')
+output WORKER_MESSAGE_TTL string = '${limits.queue.messageTimeToLive.seconds}s'
+
 @description('How long the queue remembers message ids of senders.')
 output WORKER_DUPLICATE_DETECTION_WINDOW string = '${limits.queue.duplicateDetectionWindow.seconds}s'
 

@@ -49,6 +49,9 @@ param messagesPerReplica int = loadJsonContent('limits.json').scale.messagesPerR
 @description('Name of this consumer, where several consumers share a container. Once orders are stored it must stay.')
 param consumer string = ''
 
+@description('Lets a small document that expires decide, beside the order. Then a key is remembered for markerRetention of limits.json; without it a key is remembered as long as its order.')
+param markers bool = false
+
 @description('Least severe log lines to write.')
 @allowed(['debug', 'info', 'warn', 'error'])
 param logLevel string = 'info'
@@ -146,8 +149,12 @@ var settings = [
     value: '${limits.queue.duplicateDetectionWindow.seconds}s'
   }
   {
-    name: 'WORKER_RETENTION'
-    value: '${limits.store.retention.seconds}s'
+    name: 'WORKER_MESSAGE_TTL'
+    value: '${limits.queue.messageTimeToLive.seconds}s'
+  }
+  {
+    name: 'WORKER_REVIEW_WINDOW'
+    value: '${limits.store.reviewWindow.seconds}s'
   }
   {
     name: 'WORKER_DRAIN_TIMEOUT'
@@ -185,6 +192,19 @@ var consumerSettings = empty(consumer)
       }
     ]
 
+var markerSettings = markers
+  ? [
+      {
+        name: 'WORKER_MARKERS'
+        value: 'true'
+      }
+      {
+        name: 'WORKER_MARKER_TTL'
+        value: '${limits.store.markerRetention.seconds}s'
+      }
+    ]
+  : []
+
 var exporterSettings = empty(otlpEndpoint)
   ? []
   : [
@@ -207,7 +227,7 @@ var exporterSecrets = empty(otlpHeadersSecretUri)
       }
     ]
 
-var environmentVariables = concat(settings, consumerSettings, exporterSettings, exporterSecrets)
+var environmentVariables = concat(settings, consumerSettings, markerSettings, exporterSettings, exporterSecrets)
 
 resource app 'Microsoft.App/containerApps@2026-01-01' = {
   name: names.app

@@ -214,7 +214,7 @@ var logRules logRule[] = [
   }
   {
     name: 'orderworker-not-ready'
-    description: 'A replica has not been ready for more than 10 minutes: it cannot use the store or the queue, or hears nothing.'
+    description: 'A replica has not been ready for more than 10 minutes: it cannot use the store or the queue, or messages wait and none reaches it.'
     severity: 1
     query: loadTextContent('../queries/not-ready.kql')
     window: 'PT6H'

@@ -1,4 +1,4 @@
-metadata description = 'Container registry without passwords.'
+metadata description = 'Container registry that knows identities only.'
 
 @description('Region.')
 param location string

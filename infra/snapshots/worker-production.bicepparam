@@ -16,6 +16,7 @@ param minReplicas = 1
 param maxReplicas = 30
 param messagesPerReplica = 1000
 param consumer = 'billing'
+param markers = true
 param logLevel = 'warn'
 param preflight = true
 param otlpEndpoint = 'https://collector.example:4318'

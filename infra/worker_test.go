@@ -1,0 +1,260 @@
+package infra_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// app returns the container app of a snapshot.
+func app(t *testing.T, snapshot string) resource {
+	t.Helper()
+	return one(t, snapshot, "Microsoft.App/containerApps")
+}
+
+// environment returns the variables that a snapshot gives to a container. A secret is given as its name.
+func environment(t *testing.T, snapshot string) map[string]string {
+	t.Helper()
+	variables := map[string]string{}
+	list, ok := at(t, app(t, snapshot).Properties, "template", "containers", 0, "env").([]any)
+	require.True(t, ok, "the variables of %s are not known before a deployment", snapshot)
+	for _, each := range list {
+		variable := each.(map[string]any)
+		value, _ := variable["value"].(string)
+		if secret, ok := variable["secretRef"].(string); ok {
+			value = secret
+		}
+		name := variable["name"].(string)
+		require.NotContains(t, variables, name, "given twice")
+		require.NotEmpty(t, value, name)
+		variables[name] = value
+	}
+	return variables
+}
+
+// eachNode calls visit for every node of the Go files of a folder, tests left out.
+func eachNode(t *testing.T, folder string, visit func(ast.Node)) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, "%s has no Go files", folder)
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			visit(n)
+			return true
+		})
+	}
+}
+
+// text returns the value of a string literal.
+func text(n ast.Node) (string, bool) {
+	literal, ok := n.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return "", false
+	}
+	value, err := strconv.Unquote(literal.Value)
+	return value, err == nil
+}
+
+// literals returns the string literals of the Go files of a folder.
+func literals(t *testing.T, folder string) []string {
+	t.Helper()
+	var found []string
+	eachNode(t, folder, func(n ast.Node) {
+		if value, ok := text(n); ok {
+			found = append(found, value)
+		}
+	})
+	return found
+}
+
+// settings returns the variables that the worker reads, each with its default. They stand in a table with the columns
+// variable, flag, default, meaning.
+func settings(t *testing.T) map[string]string {
+	t.Helper()
+	name := regexp.MustCompile(`^(SERVICEBUS|COSMOS|WORKER)_[A-Z0-9_]*[A-Z0-9]$`)
+	found := map[string]string{}
+	eachNode(t, "../cmd/orderworker", func(n ast.Node) {
+		row, ok := n.(*ast.CompositeLit)
+		if !ok || len(row.Elts) < 4 {
+			return
+		}
+		variable, ok := text(row.Elts[0])
+		fallback, hasDefault := text(row.Elts[2])
+		if ok && hasDefault && name.MatchString(variable) {
+			found[variable] = fallback
+		}
+	})
+	require.NotEmpty(t, found, "the table of settings has another form now")
+	return found
+}
+
+// platformVariables are read by the Azure SDK, by OpenTelemetry and by the Go runtime.
+var platformVariables = []string{
+	"AZURE_CLIENT_ID", "AZURE_TOKEN_CREDENTIALS", "GOMEMLIMIT", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES",
+	"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_HEADERS",
+}
+
+func TestEveryVariableOfTheContainerIsReadByTheWorker(t *testing.T) {
+	known := settings(t)
+	for _, snapshot := range workerSnapshots {
+		for name := range environment(t, snapshot) {
+			if slices.Contains(platformVariables, name) {
+				continue
+			}
+			require.Contains(t, known, name, "%s: the worker refuses a variable that it does not know", snapshot)
+		}
+	}
+}
+
+func TestContainerIsToldAllThatTheQueueWasMadeWith(t *testing.T) {
+	l := limits(t)
+	got := environment(t, "worker")
+	for name, want := range map[string]time.Duration{
+		"WORKER_LOCK_DURATION":              l.Queue.LockDuration.Value(),
+		"WORKER_MESSAGE_TTL":                l.Queue.MessageTimeToLive.Value(),
+		"WORKER_DUPLICATE_DETECTION_WINDOW": l.Queue.DuplicateDetectionWindow.Value(),
+		"WORKER_REVIEW_WINDOW":              l.Store.ReviewWindow.Value(),
+		"WORKER_DRAIN_TIMEOUT":              time.Duration(l.Worker.DrainTimeoutSeconds) * time.Second,
+	} {
+		value, err := time.ParseDuration(got[name])
+		require.NoError(t, err, name)
+		require.Equal(t, want, value, name)
+	}
+	require.Equal(t, strconv.Itoa(l.Queue.MaxDeliveryCount), got["WORKER_MAX_DELIVERY_COUNT"])
+	require.Equal(t, strconv.Itoa(l.Worker.Concurrency), got["WORKER_CONCURRENCY"])
+	require.Equal(t, ":"+strconv.Itoa(l.Worker.HealthPort), got["WORKER_HEALTH_ADDRESS"])
+	require.Equal(t, l.Sizes["small"].GoMemoryLimit, got["GOMEMLIMIT"])
+	require.NotContains(t, got, "WORKER_MARKERS", "an order is its own guard unless asked otherwise")
+
+	marked := environment(t, "worker-production")
+	require.Equal(t, "true", marked["WORKER_MARKERS"])
+	require.Equal(t, strconv.FormatInt(l.Store.MarkerRetention.Seconds, 10)+"s", marked["WORKER_MARKER_TTL"])
+}
+
+func TestDefaultsOfTheWorkerAreTheLimits(t *testing.T) {
+	l := limits(t)
+	known := settings(t)
+	for name, want := range map[string]time.Duration{
+		"WORKER_LOCK_DURATION": l.Queue.LockDuration.Value(),
+		"WORKER_MESSAGE_TTL":   l.Queue.MessageTimeToLive.Value(),
+		"WORKER_REVIEW_WINDOW": l.Store.ReviewWindow.Value(),
+		"WORKER_DRAIN_TIMEOUT": time.Duration(l.Worker.DrainTimeoutSeconds) * time.Second,
+	} {
+		value, err := time.ParseDuration(known[name])
+		require.NoError(t, err, "%s: %q", name, known[name])
+		require.Equal(t, want, value, name)
+	}
+	require.Equal(t, strconv.Itoa(l.Queue.MaxDeliveryCount), known["WORKER_MAX_DELIVERY_COUNT"])
+	require.Equal(t, strconv.Itoa(l.Worker.Concurrency), known["WORKER_CONCURRENCY"])
+	require.True(t, strings.HasSuffix(known["WORKER_HEALTH_ADDRESS"], ":"+strconv.Itoa(l.Worker.HealthPort)), known["WORKER_HEALTH_ADDRESS"])
+}
+
+func TestEveryOutputIsAVariableOfTheWorkerOrOfAzd(t *testing.T) {
+	output := regexp.MustCompile(`(?m)^output (\w+) string`)
+	names := func(path string) []string {
+		var found []string
+		for _, m := range output.FindAllStringSubmatch(read(t, path), -1) {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	known := slices.Collect(maps.Keys(settings(t)))
+	for _, name := range names("resources.bicep") {
+		if !strings.HasPrefix(name, "AZURE_") {
+			require.Contains(t, known, name)
+		}
+	}
+	require.NotContains(t, names("main.bicep"), "AZURE_CLIENT_ID", "it would make a run on a desk look for a managed identity")
+	require.Contains(t, names("main.bicep"), "AZURE_CONTAINER_REGISTRY_ENDPOINT", "azd pushes there")
+	require.ElementsMatch(t, append(names("resources.bicep"), "AZURE_RESOURCE_GROUP"), names("main.bicep"))
+}
+
+func TestContainerIsProbedWhereTheWorkerAnswers(t *testing.T) {
+	l := limits(t).Worker
+	served := literals(t, "../worker")
+	require.Contains(t, served, "GET "+l.LivenessPath)
+	require.Contains(t, served, "GET "+l.ReadinessPath)
+	want := map[string]string{"Startup": l.LivenessPath, "Liveness": l.LivenessPath, "Readiness": l.ReadinessPath}
+	for _, snapshot := range workerSnapshots {
+		got := map[string]string{}
+		for _, probe := range at(t, app(t, snapshot).Properties, "template", "containers", 0, "probes").([]any) {
+			got[at(t, probe, "type").(string)] = at(t, probe, "httpGet", "path").(string)
+			require.Equal(t, float64(l.HealthPort), at(t, probe, "httpGet", "port"))
+			require.LessOrEqual(t, at(t, probe, "failureThreshold"), 10.0, "the most that Container Apps takes")
+		}
+		require.Equal(t, want, got, snapshot)
+	}
+}
+
+func TestReplicaHasTimeToDrain(t *testing.T) {
+	for _, snapshot := range workerSnapshots {
+		template := at(t, app(t, snapshot).Properties, "template")
+		require.Equal(t, float64(limits(t).Worker.TerminationGraceSeconds), at(t, template, "terminationGracePeriodSeconds"), snapshot)
+	}
+}
+
+func TestAppRunsOneRevisionWithoutIngressAndHidesThePlatformIdentity(t *testing.T) {
+	for _, snapshot := range workerSnapshots {
+		configuration := at(t, app(t, snapshot).Properties, "configuration").(map[string]any)
+		require.Equal(t, "Single", configuration["activeRevisionsMode"], "an old revision would go on consuming")
+		require.NotContains(t, configuration, "ingress")
+		platform := at(t, configuration, "registries", 0, "identity")
+		require.Contains(t, configuration["identitySettings"], map[string]any{"identity": platform, "lifecycle": "None"}, snapshot)
+		require.Equal(t, "worker", app(t, snapshot).Tags["azd-service-name"])
+	}
+	require.Equal(t, "Main", at(t, app(t, "worker").Properties, "configuration", "identitySettings", 1, "lifecycle"))
+	require.Equal(t, "All", at(t, app(t, "worker-production").Properties, "configuration", "identitySettings", 1, "lifecycle"),
+		"the preflight container needs the identity too")
+}
+
+func TestScaleRuleAsksTheQueueByIdentity(t *testing.T) {
+	l := limits(t).Scale
+	scale := at(t, app(t, "worker").Properties, "template", "scale")
+	require.Equal(t, float64(l.MinReplicas), at(t, scale, "minReplicas"))
+	require.Equal(t, float64(l.MaxReplicas), at(t, scale, "maxReplicas"))
+	rule := at(t, scale, "rules", 0, "custom")
+	require.Equal(t, "azure-servicebus", at(t, rule, "type"))
+	require.Equal(t, at(t, app(t, "worker").Properties, "configuration", "registries", 0, "identity"), at(t, rule, "identity"))
+	metadata := at(t, rule, "metadata").(map[string]any)
+	for name, value := range metadata {
+		require.IsType(t, "", value, "%s: the scaler takes strings only", name)
+	}
+	require.NotContains(t, metadata["namespace"], ".", "the scaler adds the suffix itself")
+	require.Equal(t, environment(t, "worker")["SERVICEBUS_QUEUE"], metadata["queueName"])
+	require.Equal(t, strconv.Itoa(l.MessagesPerReplica), metadata["messageCount"])
+}
+
+func TestAlertQueriesUseTheWorkersOwnWords(t *testing.T) {
+	words := literals(t, "../worker")
+	paths, err := filepath.Glob("queries/*.kql")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	event := regexp.MustCompile(`'([a-z_]+)'`)
+	key := regexp.MustCompile(`line\.([a-z_]+)`)
+	for _, path := range paths {
+		query := read(t, path)
+		require.Contains(t, query, "ContainerAppName == '{app}'", path)
+		for _, m := range event.FindAllStringSubmatch(query, -1) {
+			require.Contains(t, words, m[1], "%s: no such event or part", path)
+		}
+		for _, m := range key.FindAllStringSubmatch(query, -1) {
+			require.Contains(t, append(words, "level", "time", "msg"), m[1], "%s: no such key of a log line", path)
+		}
+	}
+}

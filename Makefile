@@ -36,7 +36,7 @@ fuzz: ## Each fuzz target for FUZZTIME (10s)
 	$(GO) run ./tools/fuzz -time $(or $(FUZZTIME),10s)
 
 torture: build ## Kill and break real processes for MINUTES (1) with SEED, and check the promise
-	@./bin/devenv torture -minutes $(or $(MINUTES),1) $(if $(SEED),-seed $(SEED))
+	@./bin/devenv torture --minutes $(or $(MINUTES),1) $(if $(SEED),--seed $(SEED))
 
 bench: ## Throughput, round trips and request charge against a bare loop
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./testenv/bench

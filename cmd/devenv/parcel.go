@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/orderworker/orderworker/testenv/history"
+)
+
+// A parcel is one message of the demonstration, with what must become of it.
+type parcel struct {
+	// what tells a person what is sent.
+	what string
+	id   string
+	// line is the message in the form that the send command reads.
+	line string
+	// reason is the word with which it must be dead-lettered. Empty means that it must be completed.
+	reason string
+	// documents is the number of documents that this very message must create.
+	documents int
+	// deliveries is the number of times that it must be delivered.
+	deliveries int
+
+	sequence int64
+}
+
+// A fate is what the history says of one parcel.
+type fate struct {
+	completed  bool
+	reason     string
+	deliveries int
+	// created are the documents that the message created, and createdAt the delivery that did.
+	created   []string
+	createdAt int
+	// found tells that the last delivery was refused and read what stands there.
+	found bool
+}
+
+// fateOf collects what happened to the message with a sequence number, and nil while it has not ended.
+func fateOf(events []history.Event, sequence int64) *fate {
+	f := &fate{}
+	ended, locked := false, false
+	key := ""
+	for _, e := range events {
+		switch {
+		case strings.HasPrefix(e.Op, "servicebus.") && (e.Sequence != sequence || strings.Contains(e.Entity, "$")):
+		case e.Op == history.Lock && e.Effect:
+			f.deliveries, locked, key, f.found = f.deliveries+1, true, e.Key, false
+		case e.Op == history.LockExpired, e.Op == history.Abandon && e.Effect:
+			locked = false
+		case e.Op == history.Complete && e.Effect:
+			f.completed, ended, locked = true, true, false
+		case e.Op == history.DeadLetter && e.Effect:
+			f.reason, ended, locked = e.Note, true, false
+		case locked && e.Key == key:
+			f.store(e)
+		}
+	}
+	if !ended {
+		return nil
+	}
+	return f
+}
+
+// store takes in what a delivery did at the store. In the demonstration no two deliveries of one key overlap.
+func (f *fate) store(e history.Event) {
+	switch {
+	case e.Op == history.CreateDocument && e.Effect:
+		f.created, f.createdAt = []string{e.Key}, f.deliveries
+	case e.Op == history.ExecuteBatch && e.Effect:
+		f.created, f.createdAt = e.Documents, f.deliveries
+	case e.Op == history.ReadDocument && e.Status == 200:
+		f.found = true
+	}
+}
+
+// outcome is the second column of the table.
+func (f *fate) outcome() string {
+	switch {
+	case !f.completed:
+		return "dead-lettered: " + f.reason
+	case len(f.created) > 0 && f.createdAt == f.deliveries:
+		return "committed, completed"
+	case len(f.created) > 0:
+		return "committed once, completed at delivery " + fmt.Sprint(f.deliveries)
+	}
+	return "completed, nothing written"
+}
+
+// why is the third column. The detail is the description of the dead letter.
+func (f *fate) why(detail string) string {
+	switch {
+	case !f.completed:
+		return detail
+	case len(f.created) > 0 && f.createdAt == f.deliveries && len(f.created) > 1:
+		return fmt.Sprintf("the order and its %d lines were created in one transaction", len(f.created)-1)
+	case len(f.created) > 0 && f.createdAt == f.deliveries:
+		return "nothing stood under this id: created"
+	case len(f.created) > 0:
+		return fmt.Sprintf("delivery %d committed and its worker died; delivery %d found the document there, with the same hash", f.createdAt, f.deliveries)
+	case f.found:
+		return "already stored, with the same hash"
+	}
+	return "unknown"
+}
+
+// wrong says in what a fate differs from what it must be, or nothing.
+func (p parcel) wrong(f *fate) string {
+	want := "completed"
+	if p.reason != "" {
+		want = "dead-lettered as " + p.reason
+	}
+	switch {
+	case f == nil:
+		return "it is still on the queue; it must be " + want
+	case f.completed != (p.reason == "") || f.reason != p.reason:
+		return "it must be " + want
+	case len(f.created) != p.documents:
+		return fmt.Sprintf("it created %d documents and must create %d", len(f.created), p.documents)
+	case f.deliveries != p.deliveries:
+		return fmt.Sprintf("it was delivered %d times and must be %d times", f.deliveries, p.deliveries)
+	}
+	return ""
+}

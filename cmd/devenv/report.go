@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/traffic"
+)
+
+// minimumWidth is the narrowest table that can be read.
+const minimumWidth = 80
+
+// report prints what became of each message and returns how many ended as they must not.
+func (d *demo) report() (wrong int) {
+	events := d.env.History.Events()
+	width, terminal := d.sys.terminal()
+	if !terminal {
+		width = 140
+	}
+	t := table{head: []string{"what was sent", "id", "outcome", "why", "where it is now"}, most: columns(max(width, minimumWidth))}
+	for _, p := range d.sent {
+		f := fateOf(events, p.sequence)
+		row := []string{p.what, p.id, "still on the queue", "", d.env.Queue.Name}
+		if f != nil {
+			detail := d.description(p.sequence)
+			row = []string{p.what, p.id, f.outcome(), f.why(detail), d.place(p, f)}
+		}
+		if mistake := p.wrong(f); mistake != "" {
+			row[2] = "WRONG: " + mistake
+			wrong++
+		}
+		t.rows = append(t.rows, row)
+	}
+	d.say("")
+	t.write(d.sys.stdout)
+	d.say("")
+	return wrong
+}
+
+// columns shares out the width of a line.
+func columns(width int) []int {
+	rest := width - 4 - 4*columnGap // the ids have four characters
+	return []int{rest * 24 / 100, 4, rest * 22 / 100, rest * 34 / 100, rest * 20 / 100}
+}
+
+// place is the last column of the table.
+func (d *demo) place(p *parcel, f *fate) string {
+	if !f.completed {
+		return d.env.Queue.Name + "/$DeadLetterQueue"
+	}
+	container := d.env.Database + "/" + d.env.Container
+	if len(f.created) > 1 {
+		return fmt.Sprintf("%s: documents %s and %d more", container, p.id, len(f.created)-1)
+	}
+	return fmt.Sprintf("%s: document %s", container, p.id)
+}
+
+// promises checks the whole history, and that nobody asked for what the environment does not imitate.
+func (d *demo) promises() error {
+	expect := d.env.Expect()
+	expect.Drained, expect.Guard = true, traffic.Guard
+	expect.Reasons = []string{"NotJSON", "ContentConflict"}
+	events := d.env.History.Events()
+	if err := history.Verify(d.env.History, expect, 0, ""); err != nil {
+		return err
+	}
+	d.say("%d promises hold over the %d events of this run: nothing lost, nothing twice, no order without its lines.", len(history.Examine(events, expect)), len(events))
+	return nil
+}
+
+// stayUp keeps everything running and reports each further message, until Ctrl-C.
+func (d *demo) stayUp(ctx context.Context) error {
+	d.say("\nEverything stays up until Ctrl-C. Try it from another terminal:\n")
+	printExports(d.sys.stdout, d.env)
+	worker := workerCommand()
+	d.say("")
+	d.say("echo '{\"message_id\":\"2001\",\"body\":{\"orderId\":\"2001\",\"amount\":5}}' | %s send   # send it twice, then change the amount", worker)
+	d.say("%s deadletter list   # what was put aside, and what to do about each", worker)
+	d.say("curl -s http://%s/queues   # counts of the queues\n", d.at.Management)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	shown := map[int64]bool{}
+	for _, p := range d.sent {
+		shown[p.sequence] = true
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			d.say("\nStopping.")
+			return nil
+		case <-tick.C:
+		}
+		if _, err := d.fleet.alive(); err != nil {
+			return errors.Join(errors.New("the worker is gone"), err)
+		}
+		d.news(shown)
+	}
+}
+
+// news reports the messages that have ended since the last time.
+func (d *demo) news(shown map[int64]bool) {
+	events := d.env.History.Events()
+	for _, e := range events {
+		if e.Op != history.Send || !e.Effect || shown[e.Sequence] {
+			continue
+		}
+		f := fateOf(events, e.Sequence)
+		if f == nil {
+			continue
+		}
+		shown[e.Sequence] = true
+		d.say("  %s: %s; %s", e.Key, f.outcome(), f.why(d.description(e.Sequence)))
+	}
+}

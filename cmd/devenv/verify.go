@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/traffic"
+)
+
+// words are the reasons for which a worker may put a message of the stream aside. Anything else, above all a message that
+// was delivered too often, is a broken promise.
+var words = traffic.Words{
+	Conflict:   "ContentConflict",
+	Unreadable: []string{"EmptyBody", "NotJSON", "BodyNotObject", "InvalidUTF8", "DuplicateName"},
+}
+
+// auditPromise is the promise that the history alone cannot prove, since it knows no contents.
+const auditPromise = "Of two contents under one id the stored one wins, its repeats are completed and the others are put aside."
+
+// check holds a drained round against every promise, and adds it to the sum.
+func (r *round) check(sum *tally) error {
+	events := r.env.History.Events()
+	expect := r.env.Expect()
+	expect.Drained, expect.Guard = true, traffic.Guard
+	expect.Reasons = append([]string{words.Conflict}, words.Unreadable...)
+	report := history.Examine(events, expect)
+	fates, err := r.fates(events)
+	if err != nil {
+		return err
+	}
+	stored, err := r.stored()
+	if err != nil {
+		return err
+	}
+	audit := history.Promise{Sentence: auditPromise, Checked: len(fates)}
+	for _, wrong := range traffic.Audit(fates, stored, words) {
+		audit.Broken = append(audit.Broken, history.Violation{What: wrong})
+	}
+	report = append(report, audit)
+	sum.add(r, events, fates, report, len(expect.Stored))
+	if err := report.Err(); err != nil {
+		name, saveErr := history.Save(r.env.History, "")
+		return errors.Join(fmt.Errorf("%w\nThe history is in %s", err, name), saveErr)
+	}
+	return nil
+}
+
+// fates collects how each message ended. Messages that did not end are the business of another promise.
+func (r *round) fates(events []history.Event) ([]traffic.Fate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var fates []traffic.Fate
+	for _, e := range events {
+		if !e.Effect || strings.Contains(e.Entity, "$") || (e.Op != history.Complete && e.Op != history.DeadLetter) {
+			continue
+		}
+		m, ok := r.sent[e.Sequence]
+		if !ok {
+			return nil, fmt.Errorf("message %q with the sequence number %d ended and was never sent", e.Key, e.Sequence)
+		}
+		fates = append(fates, traffic.Fate{Message: m, Completed: e.Op == history.Complete, Reason: e.Note})
+	}
+	return fates, nil
+}
+
+func (r *round) stored() (map[string]traffic.Order, error) {
+	documents := map[string]string{}
+	for _, d := range r.env.Account.Documents(r.env.Database, r.env.Container) {
+		documents[d.ID] = d.Body
+	}
+	return traffic.Stored(documents)
+}

@@ -1,0 +1,32 @@
+package testenv
+
+// A Setting is one variable of the worker's environment.
+type Setting struct{ Name, Value string }
+
+// String returns the setting as a process gets it: NAME=value.
+func (s Setting) String() string { return s.Name + "=" + s.Value }
+
+// Settings are the variables with which a worker on this machine finds the environment, the same that it has in Azure. They
+// are complete only after [Env.Serve].
+func (e *Env) Settings() []Setting {
+	e.doors.mu.Lock()
+	at := e.doors.served
+	e.doors.mu.Unlock()
+	return []Setting{
+		{"SERVICEBUS_CONNECTION_STRING", e.Broker.ConnectionString(at.AMQP)},
+		{"SERVICEBUS_QUEUE", e.Queue.Name},
+		{"COSMOS_ENDPOINT", "http://" + at.Cosmos},
+		{"COSMOS_KEY", e.Account.Key()},
+		{"COSMOS_DATABASE", e.Database},
+		{"COSMOS_CONTAINER", e.Container},
+	}
+}
+
+// Environ returns the settings in the form of os.Environ.
+func (e *Env) Environ() []string {
+	var environ []string
+	for _, s := range e.Settings() {
+		environ = append(environ, s.String())
+	}
+	return environ
+}

@@ -76,7 +76,7 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 
 // complete adds to a record what its judgement needs: the content that a marker has not, and, where the batch may not have
 // been atomic, the parts that are missing.
-func (k *committer) complete(ctx context.Context, r worker.Record, token string) (*worker.Record, error) {
+func (k *committer) complete(ctx context.Context, r stored, token string) (*worker.Record, error) {
 	f := finder{store: k.store, sess: k.sess, documentID: k.documentID, token: token}
 	if err := f.addContent(ctx, &r); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (k *committer) complete(ctx context.Context, r worker.Record, token string)
 		}
 	}
 	r.DocumentID = k.documentID
-	return &r, nil
+	return &r.Record, nil
 }
 
 // finder reads what belongs to one message.
@@ -100,7 +100,7 @@ type finder struct {
 
 // addContent takes type and content from the handler's first document when the record is that of a marker. Without that
 // document the record stays as it is: whoever may delete documents may have deleted it.
-func (f finder) addContent(ctx context.Context, r *worker.Record) error {
+func (f finder) addContent(ctx context.Context, r *stored) error {
 	if !f.sess.layout.markers || r.DocumentID != markerID(f.documentID) {
 		return nil
 	}
@@ -122,7 +122,7 @@ const partReads = 8
 // addMissing looks for every part of a record. A part counts as missing too when another attempt wrote it: then it is a
 // stray of a batch that was not atomic. The reads carry the session token of the guard's read, so a replica that lags
 // behind the batch cannot answer them.
-func (f finder) addMissing(ctx context.Context, r *worker.Record) error {
+func (f finder) addMissing(ctx context.Context, r *stored) error {
 	missing := make([]bool, len(r.Parts))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(partReads)
@@ -137,14 +137,14 @@ func (f finder) addMissing(ctx context.Context, r *worker.Record) error {
 		return err
 	}
 	for i, name := range r.Parts {
-		if missing[i] {
+		if missing[i] && !r.expired(name, time.Now()) {
 			r.MissingParts = append(r.MissingParts, name)
 		}
 	}
 	return nil
 }
 
-// hasPart reports whether a part is there, written by the attempt or by someone who left no trace of his.
+// hasPart reports whether a part is there, written by the attempt or by someone who left none.
 func (f finder) hasPart(ctx context.Context, id, attempt string) (bool, error) {
 	token := f.token
 	for i := 0; ; i++ {

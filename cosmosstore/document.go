@@ -43,6 +43,8 @@ type requestMember struct {
 	CommittedAt    time.Time           `json:"committedAt"`
 	// Parts are the names of the further documents, in the guard alone.
 	Parts []string `json:"parts,omitempty"`
+	// PartTTLs are the times to live in seconds of those parts that have one, since they may be gone one day.
+	PartTTLs map[string]int64 `json:"partTTLs,omitempty"`
 	// Part and Guard are the name of a further document and the id of its guard, in that document alone.
 	Part  string `json:"part,omitempty"`
 	Guard string `json:"guard,omitempty"`
@@ -60,6 +62,12 @@ func guardRequest(c worker.Commit, now time.Time) requestMember {
 	}
 	for _, d := range c.Documents[1:] {
 		r.Parts = append(r.Parts, d.Name)
+		if d.TTL > 0 {
+			if r.PartTTLs == nil {
+				r.PartTTLs = map[string]int64{}
+			}
+			r.PartTTLs[d.Name] = int64(d.TTL / time.Second)
+		}
 	}
 	return r
 }

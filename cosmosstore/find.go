@@ -68,7 +68,7 @@ func (s *Store) findOne(ctx context.Context, sess *session, documentID, id strin
 		return nil, err
 	}
 	r.DocumentID = documentID
-	return &r, nil
+	return &r.Record, nil
 }
 
 // unreadable is the error for a document that cannot be read although others can.

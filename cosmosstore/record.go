@@ -13,14 +13,27 @@ import (
 // errNotTheDocument is the error for a reply that is not the document that was asked for.
 var errNotTheDocument = errors.New("the reply is not the document that was asked for")
 
+// stored is a stored document that stands for a message.
+type stored struct {
+	worker.Record
+	// expires are the times to live of its parts in seconds, by name, for those that have one.
+	expires map[string]int64
+}
+
+// expired reports whether a part is gone because its time was up. A minute is left for clocks that differ.
+func (s stored) expired(part string, now time.Time) bool {
+	ttl, ok := s.expires[part]
+	return ok && now.Sub(s.CommittedAt) > time.Duration(ttl)*time.Second-time.Minute
+}
+
 // parseRecord reads a stored document. It is lenient: whoever wrote the document, what is missing or of another type is
 // left empty, and the judgement says what that means. It fails only when the text is not the document with this id.
-func parseRecord(id string, body []byte) (worker.Record, error) {
+func parseRecord(id string, body []byte) (stored, error) {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal(body, &doc) != nil || stringOf(doc[memberID]) != id {
-		return worker.Record{}, errNotTheDocument
+		return stored{}, errNotTheDocument
 	}
-	r := worker.Record{DocumentID: id, Type: stringOf(doc[memberType])}
+	r := stored{Record: worker.Record{DocumentID: id, Type: stringOf(doc[memberType])}}
 	if content := doc[r.Type]; r.Type != "" && len(content) > 0 && content[0] == '{' {
 		r.Content = restoreNumbers(content, textsOf(doc[memberExact]))
 	}
@@ -40,7 +53,12 @@ func parseRecord(id string, body []byte) (worker.Record, error) {
 			r.CommittedAt = time.Unix(ts, 0).UTC()
 		}
 	}
-	_ = json.Unmarshal(req["parts"], &r.Parts) // not an array of strings: no parts are known
+	if json.Unmarshal(req["parts"], &r.Parts) != nil {
+		r.Parts = nil // not an array of texts
+	}
+	if json.Unmarshal(req["partTTLs"], &r.expires) != nil {
+		r.expires = nil
+	}
 	return r, nil
 }
 

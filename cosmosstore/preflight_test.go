@@ -1,0 +1,95 @@
+package cosmosstore_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/testenv/cosmosdb"
+	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/history"
+)
+
+// texts are the findings of a check, one line each.
+func texts(found []cosmosstore.Finding) string {
+	var all []string
+	for _, f := range found {
+		all = append(all, f.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestACheckOfAGoodContainerFindsNothingAndWritesNothing(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		require.Empty(e.t, e.store.Check(e.ctx()))
+		require.Zero(e.t, e.account.Count(database, container))
+		require.Zero(e.t, e.requests(history.CreateDocument))
+	})
+}
+
+func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
+	queue := cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: 14 * 24 * time.Hour, Review: 30 * 24 * time.Hour}
+	tests := []struct {
+		name      string
+		container func(*cosmosdb.ContainerSpec)
+		options   func(*cosmosstore.Options)
+		before    func(e *env)
+		severity  cosmosstore.Severity
+		says      []string
+	}{
+		{"unique keys", func(s *cosmosdb.ContainerSpec) { s.UniqueKeys = [][]string{{"/type"}} }, nil, nil,
+			cosmosstore.Warning, []string{"unique keys"}},
+		{"everything is indexed", func(s *cosmosdb.ContainerSpec) { s.IndexNothing = false }, nil, nil,
+			cosmosstore.Warning, []string{"indexes every property", "/*"}},
+		{"markers that are forgotten too early", nil,
+			func(o *cosmosstore.Options) { o.Markers, o.MarkerTTL, o.Lifetime = true, 24*time.Hour, queue }, nil,
+			cosmosstore.Warning, []string{"24h0m0s", "1056h10m0s"}},
+		{"the container is changed after the start", nil, nil, func(e *env) {
+			e.faults.Add(fault.On(history.ReadContainer).Always().Before(fault.Action{Kind: fault.Refuse, Status: 200,
+				Body: `{"id":"orders","_rid":"x","partitionKey":{"paths":["/pk"],"version":2},"defaultTtl":60}`}))
+		}, cosmosstore.Fault, []string{"removes every document after 1m0s"}},
+		{"the account takes writes in several regions", nil, nil, func(e *env) {
+			e.account.SetMultiWrite(true)
+			time.Sleep(6 * time.Minute)
+			e.store.Check(e.ctx())
+			time.Sleep(time.Second)
+		}, cosmosstore.Fault, []string{"several regions", "multi-region writes"}},
+		{"rights are missing", nil, nil, func(e *env) { e.account.DenyData(0) },
+			cosmosstore.Fault, []string{"403", "data plane role"}},
+		{"the store is down", nil, nil, func(e *env) {
+			e.faults.Add(fault.On("cosmosdb.*").Always().Before(fault.Reply(503, 0)))
+		}, cosmosstore.Fault, []string{"503"}},
+		{"the container is missing", func(s *cosmosdb.ContainerSpec) { s.ID = "" }, nil, nil,
+			cosmosstore.Fault, []string{"404", "Create the database and the container"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, setup{container: tt.container, options: tt.options}, func(e *env) {
+				if tt.before != nil {
+					tt.before(e)
+				}
+				found := e.store.Check(e.ctx())
+				require.NotEmpty(e.t, found)
+				require.Equal(e.t, tt.severity, found[0].Severity)
+				for _, says := range tt.says {
+					require.Contains(e.t, texts(found), says)
+				}
+				for _, f := range found {
+					require.NotEmpty(e.t, f.Fix)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+func TestMarkersThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
+	long := func(o *cosmosstore.Options) {
+		o.Markers, o.MarkerTTL = true, 90*24*time.Hour
+		o.Lifetime = cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: 14 * 24 * time.Hour, Review: 30 * 24 * time.Hour}
+	}
+	inBubble(t, setup{options: long}, func(e *env) { require.Empty(e.t, e.store.Check(e.ctx())) })
+}

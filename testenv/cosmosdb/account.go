@@ -3,7 +3,6 @@ package cosmosdb
 import (
 	"cmp"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -93,11 +92,18 @@ func (a *Account) History() *history.Log { return a.opts.History }
 // Faults returns the plan that the account follows, or nil.
 func (a *Account) Faults() *fault.Plan { return a.opts.Faults }
 
-// errClosed is what the in-process transport returns for a closed account.
-var errClosed = errors.New("cosmosdb: the account is closed")
+// closedError is what the in-process transport returns for a closed account.
+type closedError struct{}
+
+func (closedError) Error() string { return "cosmosdb: the account is closed" }
+
+// NonRetriable tells the Azure SDK not to try again. azcosmos refreshes its view of the account in the background every
+// five minutes; a bubble that ends meanwhile would be left with a retry that no clock wakes.
+func (closedError) NonRetriable() {}
 
 // Close ends delays and silences at once, without the effects that were still to come, and waits for the requests of the
-// in-process transport. The documents can still be inspected afterwards. Close always returns nil.
+// in-process transport. The documents can still be inspected afterwards. Close always returns nil. Bubbles must close
+// their account before they end.
 func (a *Account) Close() error {
 	a.mu.Lock()
 	if !a.shut {

@@ -13,6 +13,9 @@ const maxBatch = 100
 // batchKey is the id of the first create of a batch, or else of its first operation: the guard by which fault plans know
 // the batch.
 func batchKey(body []byte) string {
+	if len(body) > maxItem {
+		return ""
+	}
 	ops, err := readBatch(body)
 	if err != nil || len(ops) == 0 {
 		return ""

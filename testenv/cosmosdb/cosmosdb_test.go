@@ -11,6 +11,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb"
@@ -132,4 +134,23 @@ func TestADocumentCanBeCreatedOnceAndReadBack(t *testing.T) {
 
 	_, err = b.read(t.Context(), "other", nil)
 	requireStatus(t, err, http.StatusNotFound, 0)
+}
+
+// errorsAs returns the answer inside an error.
+func errorsAs(err error) (*azcore.ResponseError, bool) {
+	return errors.AsType[*azcore.ResponseError](err)
+}
+
+// quote returns a string as JSON.
+func quote(s string) string {
+	text, err := json.Marshal(s, jsontext.EscapeForHTML(false))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// countEvents counts the events of an operation.
+func (b *bench) countEvents(op string) int {
+	return b.history.Count(func(e history.Event) bool { return e.Op == op })
 }

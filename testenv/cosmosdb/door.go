@@ -90,7 +90,7 @@ func (t *transport) Do(r *http.Request) (*http.Response, error) {
 		return nil, failed(r, err)
 	}
 	if !t.account.enter() {
-		return nil, failed(r, errClosed)
+		return nil, failed(r, closedError{})
 	}
 	done := make(chan outcome, 1)
 	go func() {

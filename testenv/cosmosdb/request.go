@@ -207,6 +207,9 @@ func (q *request) nameFeed() {
 
 // documentKey is the id in a document, or "" when it cannot be read; the operation itself says what is wrong.
 func documentKey(body []byte) string {
+	if len(body) > maxItem {
+		return ""
+	}
 	o, err := jsondoc.ParseObject(body)
 	if err != nil {
 		return ""

@@ -150,6 +150,11 @@ func quote(s string) string {
 	return string(text)
 }
 
+// unmarshal reads JSON without regard to the case of names.
+func unmarshal(text []byte, v any) error {
+	return json.Unmarshal(text, v, json.MatchCaseInsensitiveNames(true))
+}
+
 // countEvents counts the events of an operation.
 func (b *bench) countEvents(op string) int {
 	return b.history.Count(func(e history.Event) bool { return e.Op == op })

@@ -57,6 +57,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+const nameRule = `a queue name has 1 to 260 characters, none of \?#@*$, and no slash at its ends`
+
+func validName(s string) bool {
+	return s != "" && len(s) <= 260 && !strings.ContainsAny(s, `\?#@*$`) && strings.Trim(s, "/") == s
+}
+
 // validate holds the queues against the limits of the service, and reports all faults at once.
 func (c Config) validate() error {
 	var errs []error
@@ -67,8 +73,8 @@ func (c Config) validate() error {
 		}
 		lower := strings.ToLower(q.Name)
 		switch {
-		case q.Name == "" || len(q.Name) > 260 || strings.ContainsAny(q.Name, `\?#@*$`) || strings.Trim(q.Name, "/") != q.Name:
-			fault(`a queue name has 1 to 260 characters, none of \?#@*$, and no slash at its ends`)
+		case !validName(q.Name):
+			fault(nameRule)
 		case seen[lower]:
 			fault("the name is used twice (names do not depend on case)")
 		}

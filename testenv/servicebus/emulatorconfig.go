@@ -1,0 +1,208 @@
+package servicebus
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ReadConfig reads the configuration file of the official Service Bus emulator, Config.json, so that one file serves both.
+// It holds the file against the official emulator's limits, and against what this broker implements, and reports every
+// fault at once, each with its place in the file. The defaults are LockDuration PT1M, MaxDeliveryCount 10,
+// DefaultMessageTimeToLive PT1H and DuplicateDetectionHistoryTimeWindow PT20S; the last two are the official emulator's,
+// whose limits exclude those of the service, and the official emulator's MaxDeliveryCount would be 3.
+func ReadConfig(r io.Reader) (Config, error) {
+	var file any
+	d := json.NewDecoder(r)
+	d.UseNumber()
+	if err := d.Decode(&file); err != nil {
+		return Config{}, fmt.Errorf("servicebus: the emulator configuration is not JSON: %w", err)
+	}
+	p := &configReader{}
+	c := p.file(object{path: "", v: p.asObject("the file", file)})
+	if len(p.errs) > 0 {
+		return Config{}, fmt.Errorf("servicebus: the emulator configuration has faults:\n%w", errors.Join(p.errs...))
+	}
+	return c.withDefaults(), nil
+}
+
+// emulatorWindow is the official emulator's default of DuplicateDetectionHistoryTimeWindow.
+const emulatorWindow = 20 * time.Second
+
+// limits are the shortest and the longest duration that the official emulator allows.
+type limits struct{ min, max time.Duration }
+
+// maxEntities is how many queues and topics the official emulator takes.
+const maxEntities = 50
+
+// A configReader collects faults.
+type configReader struct{ errs []error }
+
+// An object is a JSON object at a place in the file.
+type object struct {
+	path string
+	v    map[string]any
+}
+
+func (o object) at(key string) string { return strings.TrimPrefix(o.path+"."+key, ".") }
+
+func (p *configReader) fault(path, format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...)))
+}
+
+func (p *configReader) asObject(path string, v any) map[string]any {
+	m, ok := v.(map[string]any)
+	if !ok && v != nil {
+		p.fault(path, "must be an object")
+	}
+	return m
+}
+
+func (p *configReader) sub(o object, key string) object {
+	v, ok := o.v[key]
+	if !ok {
+		p.fault(o.at(key), "is missing")
+	}
+	return object{path: o.at(key), v: p.asObject(o.at(key), v)}
+}
+
+// objects returns the elements of an array.
+func (p *configReader) objects(o object, key string) []object {
+	v, ok := o.v[key]
+	if !ok || v == nil {
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		p.fault(o.at(key), "must be an array")
+		return nil
+	}
+	all := make([]object, len(list))
+	for i, e := range list {
+		path := fmt.Sprintf("%s[%d]", o.at(key), i)
+		all[i] = object{path: path, v: p.asObject(path, e)}
+	}
+	return all
+}
+
+// known faults every key that is not expected; a misspelt setting must not be passed over.
+func (p *configReader) known(o object, keys ...string) {
+	for _, k := range slices.Sorted(maps.Keys(o.v)) {
+		if !slices.Contains(keys, k) {
+			p.fault(o.at(k), "is not known; known here: %s", strings.Join(keys, ", "))
+		}
+	}
+}
+
+func (p *configReader) file(root object) Config {
+	p.known(root, "UserConfig", "$schema")
+	user := p.sub(root, "UserConfig")
+	p.known(user, "Namespaces", "Logging")
+	spaces := p.objects(user, "Namespaces")
+	if len(spaces) != 1 {
+		p.fault(user.at("Namespaces"), "must have exactly one element")
+		return Config{}
+	}
+	ns := spaces[0]
+	p.known(ns, "Name", "Queues", "Topics")
+	c := Config{Namespace: p.text(ns, "Name")}
+	if c.Namespace != "sbemulatorns" && c.Namespace != "" {
+		p.fault(ns.at("Name"), `must be "sbemulatorns", the only name that the official emulator takes`)
+	}
+	for _, t := range p.objects(ns, "Topics") {
+		p.fault(t.path, "topics are not implemented by the embedded Service Bus; use queues")
+	}
+	queues := p.objects(ns, "Queues")
+	if len(queues) > maxEntities {
+		p.fault(ns.at("Queues"), "has %d queues; the official emulator takes %d", len(queues), maxEntities)
+	}
+	seen := map[string]bool{}
+	for _, q := range queues {
+		queue := p.queue(q)
+		if seen[lower(queue.Name)] {
+			p.fault(q.at("Name"), "%q is used twice (names do not depend on case)", queue.Name)
+		}
+		seen[lower(queue.Name)] = true
+		c.Queues = append(c.Queues, queue)
+	}
+	return c
+}
+
+func (p *configReader) queue(o object) Queue {
+	p.known(o, "Name", "Properties")
+	q := Queue{Name: p.text(o, "Name")}
+	if !validName(q.Name) {
+		p.fault(o.at("Name"), "%q: %s", q.Name, nameRule)
+	}
+	props := object{path: o.at("Properties"), v: p.asObject(o.at("Properties"), o.v["Properties"])}
+	p.known(props, "DeadLetteringOnMessageExpiration", "DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow",
+		"ForwardDeadLetteredMessagesTo", "ForwardTo", "LockDuration", "MaxDeliveryCount", "RequiresDuplicateDetection", "RequiresSession")
+	q.DeadLetteringOnMessageExpiration = p.flag(props, "DeadLetteringOnMessageExpiration")
+	q.RequiresDuplicateDetection = p.flag(props, "RequiresDuplicateDetection")
+	q.DefaultMessageTimeToLive = p.duration(props, "DefaultMessageTimeToLive", time.Hour, limits{5 * time.Minute, time.Hour})
+	q.DuplicateDetectionHistoryTimeWindow = p.duration(props, "DuplicateDetectionHistoryTimeWindow", emulatorWindow, limits{5 * time.Second, 5 * time.Minute})
+	q.LockDuration = p.duration(props, "LockDuration", time.Minute, limits{5 * time.Second, maxLockDuration})
+	q.MaxDeliveryCount = p.count(props, "MaxDeliveryCount", 10, 10)
+	if p.flag(props, "RequiresSession") {
+		p.fault(props.at("RequiresSession"), "sessions are not implemented by the embedded Service Bus")
+	}
+	for _, key := range []string{"ForwardTo", "ForwardDeadLetteredMessagesTo"} {
+		if p.text(props, key) != "" {
+			p.fault(props.at(key), "forwarding is not implemented by the embedded Service Bus")
+		}
+	}
+	return q
+}
+
+func (p *configReader) text(o object, key string) string {
+	v, ok := o.v[key]
+	s, isText := v.(string)
+	if ok && !isText && v != nil {
+		p.fault(o.at(key), "must be a string")
+	}
+	return s
+}
+
+func (p *configReader) flag(o object, key string) bool {
+	v, ok := o.v[key]
+	b, isBool := v.(bool)
+	if ok && !isBool {
+		p.fault(o.at(key), "must be true or false")
+	}
+	return b
+}
+
+func (p *configReader) duration(o object, key string, missing time.Duration, l limits) time.Duration {
+	s := p.text(o, key)
+	if s == "" {
+		return missing
+	}
+	d, err := parseDuration(s)
+	if err != nil {
+		p.fault(o.at(key), "%v", err)
+		return missing
+	}
+	if d < l.min || d > l.max {
+		p.fault(o.at(key), "%s is not between %v and %v, the limits of the official emulator", s, l.min, l.max)
+	}
+	return d
+}
+
+func (p *configReader) count(o object, key string, missing, most int) int {
+	v, ok := o.v[key]
+	if !ok {
+		return missing
+	}
+	n, isNumber := v.(json.Number)
+	i, err := n.Int64()
+	if !isNumber || err != nil || i < 1 || i > int64(most) {
+		p.fault(o.at(key), "must be a whole number from 1 to %d", most)
+		return missing
+	}
+	return int(i)
+}

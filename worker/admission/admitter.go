@@ -102,7 +102,11 @@ func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *Refusal 
 	if a.cfg.Content == Bytes && a.recipe.Form == fingerprint.FormBytes {
 		return a.hash(msg)
 	}
-	return a.readJSON(msg)
+	refusal = a.readJSON(msg)
+	if refusal != nil && (decoded.Unwrapped || decoded.Gunzipped) {
+		refusal.Detail += " Offsets count in the content, after its envelope or compression was removed."
+	}
+	return refusal
 }
 
 func (a *Admitter) readJSON(msg *Message) *Refusal {

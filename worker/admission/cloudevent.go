@@ -26,7 +26,7 @@ func attribute(props map[string]any, name string) (any, *reason.Refusal) {
 		}
 		s, ok := v.(string)
 		if !ok {
-			return nil, missing("The CloudEvents attribute %q is of type %s and not a string", name, typeOf(v))
+			return nil, missing("The CloudEvents attribute %q is of type %s and not a string", name, body.TypeName(v))
 		}
 		if found != nil && found != s {
 			return nil, reason.Refuse(reason.InvalidKey, "The application properties give two values for the CloudEvents attribute %q. "+

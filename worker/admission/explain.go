@@ -43,7 +43,7 @@ func place(p *fingerprint.Problem, size int) string {
 		text += " at " + strconv.Quote(p.Path)
 	}
 	if p.Offset >= 0 {
-		text += " (offset " + strconv.FormatInt(p.Offset, 10) + " of " + strconv.Itoa(size) + " bytes)"
+		text += " (offset " + strconv.FormatInt(p.Offset, 10) + " of " + strconv.Itoa(size) + ")"
 	}
 	return text
 }

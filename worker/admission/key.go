@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
 
+	"github.com/orderworker/orderworker/worker/body"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
@@ -41,7 +42,7 @@ func (a *Admitter) checkKey(k identity.Key) *reason.Refusal {
 	where := a.cfg.KeySource.describe()
 	parts := []struct{ name, text string }{{where, k.Value}}
 	if k.Kind == identity.CloudEvent {
-		parts = []struct{ name, text string }{{where + " (source)", k.Source}, {where + " (id)", k.Value}}
+		parts = []struct{ name, text string }{{"The CloudEvent's source", k.Source}, {"The CloudEvent's id", k.Value}}
 	}
 	for _, p := range parts {
 		switch {
@@ -50,7 +51,7 @@ func (a *Admitter) checkKey(k identity.Key) *reason.Refusal {
 		case !utf8.ValidString(p.text):
 			return reason.Refuse(reason.InvalidKey, "%s is not UTF-8 text, so it cannot be kept in a document. The sender must use text.", p.name)
 		case blank(p.text):
-			return missing("%s has %d bytes and no visible character", p.name, len(p.text))
+			return missing("%s has no visible character (length %d)", p.name, len(p.text))
 		}
 	}
 	if size := len(k.Value) + len(k.Source); size > a.cfg.MaxKeyBytes {
@@ -106,7 +107,7 @@ func messageIDKey(m *azservicebus.ReceivedMessage, refuseTyped bool) (identity.K
 	switch {
 	case !ok:
 		return k, reason.Refuse(reason.UnsupportedMessageIDType, "The MessageId is of type %s, which AMQP does not allow as an id. "+
-			"The sender must use a string.", typeOf(id))
+			"The sender must use a string.", body.TypeName(id))
 	case refuseTyped:
 		return k, reason.Refuse(reason.UnsupportedMessageIDType, "The MessageId is an AMQP %s, and this consumer is configured to refuse ids "+
 			"that are not strings. The sender must use a string.", k.Kind)
@@ -136,7 +137,7 @@ func propertyKey(m *azservicebus.ReceivedMessage, name string) (identity.Key, *r
 	}
 	s, ok := v.(string)
 	if !ok {
-		return identity.Key{}, missing("The application property %q, which is the key, is of type %s and not a string", name, typeOf(v))
+		return identity.Key{}, missing("The application property %q, which is the key, is of type %s and not a string", name, body.TypeName(v))
 	}
 	return identity.Text(s), nil
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -91,6 +90,3 @@ func properties(m *azservicebus.ReceivedMessage) map[string]any {
 	}
 	return m.ApplicationProperties
 }
-
-// typeOf names a type for people.
-func typeOf(v any) string { return fmt.Sprintf("%T", v) }

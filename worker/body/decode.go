@@ -39,7 +39,7 @@ func Decode(m *azservicebus.ReceivedMessage, o Options) (Decoded, *reason.Refusa
 		refusal = d.text()
 	}
 	if refusal == nil && len(d.Bytes) == 0 {
-		refusal = reason.Refuse(reason.EmptyBody, "The message has no body (%s of no bytes). The sender must send the content again.", d.Section)
+		refusal = reason.Refuse(reason.EmptyBody, "The message has no body (its %s section is empty). The sender must send the content again.", d.Section)
 	}
 	if refusal != nil {
 		return Decoded{}, refusal
@@ -74,8 +74,7 @@ func Text(content []byte) ([]byte, *reason.Refusal) {
 		return nil, refusal
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
-		return nil, reason.Refuse(reason.EmptyBody, "The body is empty: it has %d bytes, and none but blanks. The sender must send the content again.",
-			len(content))
+		return nil, reason.Refuse(reason.EmptyBody, "The body is empty or blank (length %d). The sender must send the content again.", len(content))
 	}
 	return content, nil
 }

@@ -42,7 +42,10 @@ func gunzip(data []byte, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	var content bytes.Buffer
+	content.Grow(min(4*len(data), limit) + bytes.MinRead)
+	_, err = content.ReadFrom(io.LimitReader(r, int64(limit)+1))
+	return content.Bytes(), err
 }
 
 // saysGzip reads the labels of a message: the application property Content-Encoding (in any case, with or without the
@@ -84,7 +87,7 @@ func encodings(m *azservicebus.ReceivedMessage) ([]string, *reason.Refusal) {
 		label, ok := v.(string)
 		if !ok {
 			return nil, reason.Refuse(reason.UnsupportedEncoding, "The application property %s is of type %s, not a string. "+
-				"The sender must set it to gzip, or leave it out.", shorten(name), typeName(v))
+				"The sender must set it to gzip, or leave it out.", shorten(name), TypeName(v))
 		}
 		labels = append(labels, label)
 	}

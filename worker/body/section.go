@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
@@ -55,7 +55,7 @@ func value(v any, o Options) (Decoded, *reason.Refusal) {
 	case amqp.Null, *amqp.Null:
 		return Decoded{Section: "value(null)"}, nil
 	default:
-		return Decoded{}, unsupported("value("+typeName(v)+")", "an AMQP value that is neither text nor binary")
+		return Decoded{}, unsupported("value("+TypeName(v)+")", "an AMQP value that is neither text nor binary")
 	}
 	if o.RefuseValue {
 		return Decoded{}, unsupported(d.Section, "an AMQP value, which this consumer is configured to refuse")
@@ -68,10 +68,41 @@ func unsupported(kind, what string) *reason.Refusal {
 		"binary carry a body here. The sender must send its content as one data section.", kind, what)
 }
 
-// typeName is the AMQP name of a value's type, as far as Go's type tells it.
-func typeName(v any) string {
-	if name, ok := amqpTypes[reflect.TypeOf(v)]; ok {
-		return name
+// TypeName returns the AMQP name of a value's type, as far as its Go type tells it.
+func TypeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case int8:
+		return "byte"
+	case int16:
+		return "short"
+	case int32:
+		return "int"
+	case int64:
+		return "long"
+	case uint8:
+		return "ubyte"
+	case uint16:
+		return "ushort"
+	case uint32:
+		return "uint"
+	case uint64:
+		return "ulong"
+	case float32:
+		return "float"
+	case float64:
+		return "double"
+	case []byte:
+		return "binary"
+	case time.Time:
+		return "timestamp"
+	case amqp.UUID:
+		return "uuid"
+	case amqp.Symbol:
+		return "symbol"
 	}
 	switch t := reflect.TypeOf(v); t.Kind() {
 	case reflect.Map:
@@ -82,23 +113,6 @@ func typeName(v any) string {
 		}
 		return "array"
 	default:
-		return strings.TrimPrefix(t.String(), "encoding.")
+		return t.String()
 	}
-}
-
-// amqpTypes names the AMQP types that go-amqp decodes to a Go type of their own.
-var amqpTypes = map[reflect.Type]string{
-	reflect.TypeFor[bool]():        "boolean",
-	reflect.TypeFor[int8]():        "byte",
-	reflect.TypeFor[int16]():       "short",
-	reflect.TypeFor[int32]():       "int",
-	reflect.TypeFor[int64]():       "long",
-	reflect.TypeFor[uint8]():       "ubyte",
-	reflect.TypeFor[uint16]():      "ushort",
-	reflect.TypeFor[uint32]():      "uint",
-	reflect.TypeFor[uint64]():      "ulong",
-	reflect.TypeFor[float32]():     "float",
-	reflect.TypeFor[float64]():     "double",
-	reflect.TypeFor[amqp.UUID]():   "uuid",
-	reflect.TypeFor[amqp.Symbol](): "symbol",
 }

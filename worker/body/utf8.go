@@ -23,7 +23,7 @@ func checkText(text []byte) *reason.Refusal {
 	case bytes.HasPrefix(text, []byte("\xac\xed\x00\x05")):
 		hint = "It begins like a serialised Java object: the sender must send JSON text"
 	}
-	return reason.Refuse(reason.InvalidUTF8, "The body of %d bytes is not UTF-8 text at offset %d. %s.", len(text), offset, hint)
+	return reason.Refuse(reason.InvalidUTF8, "The body is not UTF-8 text (offset %d of %d). %s.", offset, len(text), hint)
 }
 
 // utf16 returns the byte order when the text carries the UTF-16 mark, or begins with an ASCII character in two bytes. Such

@@ -99,7 +99,7 @@ func (c *canonicaliser) run(sel *selection) error {
 	}
 	end := c.dec.InputOffset()
 	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return &Problem{Kind: NotJSON, Offset: end, Cause: "something follows the JSON value"}
+		return &Problem{Kind: NotJSON, Offset: end, Cause: "something follows the value"}
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func (c *canonicaliser) problem(err error) error {
 	if err == nil {
 		return nil
 	}
-	p := &Problem{Kind: NotJSON, Offset: c.dec.InputOffset(), Cause: "the body ends before its JSON value does"}
+	p := &Problem{Kind: NotJSON, Offset: c.dec.InputOffset(), Cause: "it ends too early"}
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		p.Offset, p.Path = syntax.ByteOffset, cutPath(string(syntax.JSONPointer))
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -29,19 +29,18 @@ func (c *canonicaliser) explain(offset int64) (ProblemKind, string) {
 	switch {
 	case loneSurrogate(rest):
 		return InvalidUTF8, `an escape \ud800 to \udfff without its other half`
-	case bytes.HasPrefix(rest, []byte("NaN")), bytes.HasPrefix(rest, []byte("Infinity")), bytes.HasPrefix(rest, []byte("-Infinity")),
-		bytes.HasPrefix(rest, []byte("Inf")):
-		return NotJSON, "NaN and Infinity are not JSON; the sender must write a number, null or a string"
+	case bytes.HasPrefix(rest, []byte("NaN")), bytes.HasPrefix(rest, []byte("Inf")), bytes.HasPrefix(rest, []byte("-Inf")):
+		return NotJSON, "NaN or Infinity, which JSON does not have"
 	case bytes.HasPrefix(rest, []byte("<")):
-		return NotJSON, "not JSON; it looks like XML or HTML"
+		return NotJSON, "it looks like XML or HTML"
 	case bytes.HasPrefix(rest, []byte("'")):
-		return NotJSON, "not JSON: strings and names take double quotes"
+		return NotJSON, "a single quote, where JSON takes double quotes"
 	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
-		return NotJSON, "not JSON: a byte order mark where a value should be"
+		return NotJSON, "a byte order mark within the text"
 	case len(rest) > 0 && rest[0] < ' ':
-		return NotJSON, "not JSON: a control character that must be escaped"
+		return NotJSON, "a control character that is not escaped"
 	}
-	return NotJSON, "not JSON from here on"
+	return NotJSON, "no JSON from here on"
 }
 
 // loneSurrogate reports whether text begins with an escaped surrogate. The tokeniser stops only at one without its half.

@@ -36,7 +36,7 @@ func (b *Broker) strike(l *amqp.Link, a fault.Action, refuse func(fault.Action))
 	switch a.Kind {
 	case fault.Drop:
 		l.Conn().Drop()
-	case fault.Silence:
+	case fault.None, fault.Silence: // None: the link went away while the plan waited
 	case fault.Refuse:
 		if refuse != nil {
 			refuse(a)

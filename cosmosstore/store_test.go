@@ -46,6 +46,7 @@ type setup struct {
 	account   func(*cosmosdb.Options)
 	container func(*cosmosdb.ContainerSpec)
 	options   func(*cosmosstore.Options)
+	prepare   func(*cosmosdb.Account)
 	unopened  bool
 }
 
@@ -76,6 +77,9 @@ func newEnv(t *testing.T, s setup) *env {
 	}
 	if spec.ID != "" {
 		require.NoError(t, e.account.CreateContainer(database, spec))
+	}
+	if s.prepare != nil {
+		s.prepare(e.account)
 	}
 	e.options = cosmosstore.Options{
 		Endpoint: fmt.Sprintf("https://account-%d.documents.test/", hosts.Add(1)),

@@ -1,0 +1,341 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/testenv"
+	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/testenv/traffic"
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
+)
+
+// world is one environment in a bubble, the workers on it, and what was sent.
+type world struct {
+	*testenv.Env
+	t    *testing.T
+	seed uint64
+	// expect is what the history is held against at the end. Tests change it where they mean to break a promise.
+	expect history.Expect
+	// skipAudit is for tests whose messages are not a stream of orders.
+	skipAudit bool
+
+	runners []*runner
+	sent    map[int64]traffic.Message
+}
+
+// inBubble runs a test in a bubble on an environment whose history is checked at its end.
+func inBubble(t *testing.T, o testenv.Options, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, o)
+		test(w)
+		w.finish()
+	})
+}
+
+// newWorld makes an environment without duplicate detection, so that every copy reaches the worker.
+func newWorld(t *testing.T, o testenv.Options) *world {
+	t.Helper()
+	adjust := o.Adjust
+	o.Adjust = func(q *servicebus.Queue) {
+		q.RequiresDuplicateDetection = false
+		if adjust != nil {
+			adjust(q)
+		}
+	}
+	env, err := testenv.New(o)
+	require.NoError(t, err)
+	w := &world{Env: env, t: t, sent: map[int64]traffic.Message{}}
+	w.expect.Drained = true
+	return w
+}
+
+// finish stops what still runs, checks, and closes the environment.
+func (w *world) finish() {
+	w.t.Helper()
+	for _, r := range w.runners {
+		r.end()
+	}
+	w.expect.Stored, w.expect.LockDuration = w.Stored(), w.Queue.LockDuration
+	w.expect.DocumentID, w.expect.Guard = documentID, traffic.Guard
+	err := history.Verify(w.History, w.expect, w.seed, "")
+	if err == nil && !w.skipAudit {
+		err = w.audit()
+	}
+	require.NoError(w.t, errors.Join(err, w.Env.Close()))
+	// What a dead worker left behind still waits for answers; the bubble's clock stands still once the test has returned.
+	time.Sleep(leftBehind)
+}
+
+// leftBehind is longer than any call of a worker that was cut off from the world goes on.
+const leftBehind = 10 * time.Minute
+
+// documentID is the worker's own mapping from a MessageId.
+func documentID(messageID string) string { return identity.Text(messageID).DocumentID() }
+
+// words are the reasons that this project promises.
+var words = traffic.Words{
+	Conflict:   "ContentConflict",
+	Unreadable: []string{"EmptyBody", "NotJSON", "BodyNotObject", "InvalidUTF8", "DuplicateName"},
+}
+
+// audit holds the end of every message against what is stored.
+func (w *world) audit() error {
+	documents := map[string]string{}
+	for _, d := range w.Account.Documents(w.Database, w.Container) {
+		documents[d.ID] = d.Body
+	}
+	stored, err := traffic.Stored(documents)
+	if err != nil {
+		return err
+	}
+	var fates []traffic.Fate
+	for _, e := range w.History.Events() {
+		m, ours := w.sent[e.Sequence]
+		if ours && e.Effect && e.Entity == w.Queue.Name && (e.Op == history.Complete || e.Op == history.DeadLetter) {
+			fates = append(fates, traffic.Fate{Message: m, Completed: e.Op == history.Complete, Reason: e.Note})
+		}
+	}
+	var errs []error
+	for _, wrong := range traffic.Audit(fates, stored, words) {
+		errs = append(errs, fmt.Errorf("seed %d: %s", w.seed, wrong))
+	}
+	return errors.Join(errs...)
+}
+
+// send puts messages on the queue and returns the sequence number of the last.
+func (w *world) send(messages ...traffic.Message) int64 {
+	w.t.Helper()
+	var last int64
+	for _, m := range messages {
+		seq, err := w.Broker.Send(w.Queue.Name, amqp.Message{
+			Properties: &amqp.Properties{MessageID: m.ID}, BodyKind: amqp.BodyData, Data: [][]byte{m.Body},
+		})
+		require.NoError(w.t, err)
+		w.sent[seq], last = m, seq
+	}
+	return last
+}
+
+// order is a readable message.
+func order(id, body string) traffic.Message {
+	return traffic.Message{ID: id, Body: []byte(body), Kind: traffic.New}
+}
+
+// waitDrained lets time pass until nothing is on the queue any more.
+func (w *world) waitDrained(limit time.Duration) {
+	w.t.Helper()
+	w.waitFor(limit, "the queue to be empty", func() bool {
+		c, err := w.Broker.Counts(w.Queue.Name)
+		require.NoError(w.t, err)
+		return c.Active+c.Locked+c.Deferred+c.Scheduled == 0
+	})
+}
+
+// waitFor lets time pass until a condition holds.
+func (w *world) waitFor(limit time.Duration, what string, holds func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(limit); !holds(); time.Sleep(10 * time.Millisecond) {
+		require.True(w.t, time.Now().Before(end), "waited %v of the bubble's time for %s", limit, what)
+	}
+}
+
+// deadLetters returns what stands in the dead-letter queue.
+func (w *world) deadLetters() []servicebus.Snapshot {
+	w.t.Helper()
+	messages, err := w.Broker.Messages(w.Queue.Name + "/$DeadLetterQueue")
+	require.NoError(w.t, err)
+	return messages
+}
+
+// count counts events of an operation about a key.
+func (w *world) count(op, key string, effect bool) int {
+	return w.History.Count(func(e history.Event) bool { return e.Op == op && e.Key == key && e.Effect == effect })
+}
+
+// A runner is a worker in the bubble that can be stopped like a process, or die like one.
+type runner struct {
+	t      *testing.T
+	worker *worker.Worker
+	store  *cosmosstore.Store
+	door   *doorway
+	stop   context.CancelFunc
+	done   chan error
+	ended  bool
+
+	mu     sync.Mutex
+	events []worker.Event
+}
+
+// start starts a worker with the handler of the orders.
+func (w *world) start(adjust ...func(*worker.Config)) *runner {
+	w.t.Helper()
+	return w.startWith(worker.HandlerFunc(orders), nil, adjust...)
+}
+
+// startWith starts a worker with a handler of the test, and with a store of the test around the real one.
+func (w *world) startWith(h worker.Handler, wrap func(worker.Store) worker.Store, adjust ...func(*worker.Config)) *runner {
+	w.t.Helper()
+	r := &runner{t: w.t, door: &doorway{env: w.Env}, done: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
+	store, err := cosmosstore.Open(ctx, cosmosstore.Options{
+		Endpoint: "http://localhost:8081/", Key: cosmosstore.Key(w.Account.Key()), Database: w.Database, Container: w.Container,
+		Transport: r.door,
+	})
+	require.NoError(w.t, err)
+	r.store = store
+	config := worker.Config{
+		LockDuration: w.Queue.LockDuration, MaxDeliveryCount: w.Queue.MaxDeliveryCount,
+		Observer: worker.ObserverFunc(r.observe),
+	}
+	for _, a := range adjust {
+		a(&config)
+	}
+	var used worker.Store = store
+	if wrap != nil {
+		used = wrap(store)
+	}
+	r.worker, err = worker.New(config, worker.NewBroker(r.door.serviceBus, w.Queue.Name), used, h)
+	require.NoError(w.t, err)
+	go func() { r.done <- r.worker.Run(ctx) }()
+	w.runners = append(w.runners, r)
+	return r
+}
+
+func (r *runner) observe(e worker.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// saw counts the events of a kind that satisfy every filter.
+func (r *runner) saw(kind worker.EventKind, filters ...func(worker.Event) bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, e := range r.events {
+		if e.Kind == kind && !slices.ContainsFunc(filters, func(f func(worker.Event) bool) bool { return !f(e) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// die cuts the worker off from the world, as SIGKILL does: whatever it still tries has no effect. It never blocks, so that
+// it can be called from within an emulator.
+func (r *runner) die() {
+	r.door.cut()
+	r.stop()
+	r.worker.Abort()
+}
+
+// end asks the worker to stop, unless it was, and waits for it.
+func (r *runner) end() {
+	r.t.Helper()
+	if r.ended {
+		return
+	}
+	r.ended = true
+	r.stop()
+	require.NoError(r.t, <-r.done)
+	require.NoError(r.t, r.store.Close())
+}
+
+// doorway is a worker's only way to the emulators, until it is cut.
+type doorway struct {
+	env *testenv.Env
+
+	mu    sync.Mutex
+	shut  bool
+	conns []net.Conn
+}
+
+var errCut = errors.New("this worker is dead")
+
+func (d *doorway) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shut = true
+	for _, c := range d.conns {
+		_ = c.Close()
+	}
+}
+
+func (d *doorway) isCut() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shut
+}
+
+// serviceBus returns a client with a connection of its own.
+func (d *doorway) serviceBus() (*azservicebus.Client, error) {
+	return azservicebus.NewClientFromConnectionString(d.env.Broker.ConnectionString("embedded.example"), &azservicebus.ClientOptions{
+		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return d.dial(ctx) },
+	})
+}
+
+func (d *doorway) dial(ctx context.Context) (net.Conn, error) {
+	if d.isCut() {
+		return nil, errCut
+	}
+	c, err := d.env.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shut {
+		_ = c.Close()
+		return nil, errCut
+	}
+	d.conns = append(d.conns, c)
+	return c, nil
+}
+
+// Do sends a request to Cosmos DB. The answer to a worker that has died meanwhile reaches nobody.
+func (d *doorway) Do(r *http.Request) (*http.Response, error) {
+	if d.isCut() {
+		return nil, errCut
+	}
+	resp, err := d.env.Account.Transport().Do(r)
+	if d.isCut() {
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return nil, errCut
+	}
+	return resp, err
+}
+
+// orders is what the worker program does with an order: one document, and one for each of its lines.
+func orders(_ context.Context, m worker.Message) ([]worker.Document, error) {
+	var body struct {
+		Lines []json.RawMessage `json:"lines"`
+	}
+	if err := json.Unmarshal(m.Body, &body); err != nil {
+		return nil, worker.Reject("InvalidOrder", err)
+	}
+	documents := []worker.Document{{Type: "order", Content: m.Body}}
+	for i, line := range body.Lines {
+		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
+	}
+	return documents, nil
+}

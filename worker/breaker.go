@@ -87,13 +87,6 @@ func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}) (permit, er
 		}
 		b.mu.Lock()
 		b.waiting--
-		if (ctx.Err() != nil || closed(stop)) && b.state == breakerTrial && b.waiting == 0 && b.active == 0 {
-			// The last one that could have tried is leaving, so the word of the store must do.
-			change := b.rampLocked()
-			b.mu.Unlock()
-			b.tell(change)
-			return permit{}, errNoPermit
-		}
 	}
 	b.active++
 	p := permit{epoch: b.epoch}
@@ -217,11 +210,23 @@ func (b *breaker) probed(r Result) {
 		b.state = breakerClosed
 		change = breakerChange{closed: true}
 		b.broadcastLocked()
-	case b.waiting == 0:
-		change = b.rampLocked() // nothing is here to try, so its word must do
 	default:
 		b.state = breakerTrial
 		b.broadcastLocked()
+	}
+	b.mu.Unlock()
+	b.tell(change)
+}
+
+// trialWait is how long a trial waits for a message to try.
+const trialWait = 10 * time.Second
+
+// unproven ends a trial for which there was nothing to try: the store's own word must do then.
+func (b *breaker) unproven() {
+	b.mu.Lock()
+	var change breakerChange
+	if b.state == breakerTrial && b.waiting == 0 && b.active == 0 {
+		change = b.rampLocked()
 	}
 	b.mu.Unlock()
 	b.tell(change)

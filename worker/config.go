@@ -60,7 +60,7 @@ type RetryConfig struct {
 	// Max bounds the bound. Defaults to 15s.
 	Max time.Duration
 	// HoldFor bounds how long a message is held, with its lock renewed, while the store is unavailable or its handler
-	// asks for a later retry. Then it is given back once. Defaults to 10m.
+	// asks for a later retry. Then it is given back, and with each delivery it is held twice as long. Defaults to 10m.
 	HoldFor time.Duration
 }
 
@@ -129,7 +129,7 @@ func (c Config) validate() error {
 	check(c.DrainTimeout > 0, "drain timeout is %v: it must be positive", c.DrainTimeout)
 	check(c.Retry.Attempts >= 1, "retry attempts are %d: the first try counts, so give at least 1", c.Retry.Attempts)
 	check(c.Retry.Base > 0 && c.Retry.Max >= c.Retry.Base, "retry waits are %v to %v: give a positive first wait that is not longer than the last", c.Retry.Base, c.Retry.Max)
-	check(c.Retry.HoldFor >= 0, "retry hold is %v: it must not be negative", c.Retry.HoldFor)
+	check(c.Retry.HoldFor > 0 && c.Retry.HoldFor <= maxHold, "retry hold is %v: give a positive time of at most %v", c.Retry.HoldFor, maxHold)
 	check(c.Breaker.Failures >= 1, "breaker failures are %d: give at least 1", c.Breaker.Failures)
 	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
 	check(c.Watchdog.Silence >= time.Second, "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)

@@ -1,6 +1,9 @@
 package worker
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // probeLoop asks the store whether it can be used, whenever the breaker is not sure, until ctx ends.
 func (w *Worker) probeLoop(ctx context.Context) {
@@ -15,8 +18,20 @@ func (w *Worker) probeLoop(ctx context.Context) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
+		case <-trialOver(state):
+			if w.slots.inUse() == 0 {
+				w.breaker.unproven()
+			}
 		}
 	}
+}
+
+// trialOver fires when a trial has waited long enough for a message to try.
+func trialOver(state breakerState) <-chan time.Time {
+	if state != breakerTrial {
+		return nil
+	}
+	return time.After(trialWait)
 }
 
 // probe asks the store once, within the time that a commit has.

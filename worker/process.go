@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// maxHold bounds how long a message is held in one delivery.
+const maxHold = 24 * time.Hour
+
 // process takes one message from receipt to settlement. It owns a slot until the settlement begins.
 func (w *Worker) process(ctx context.Context, d *delivery) {
 	defer w.slots.done()
@@ -89,7 +92,7 @@ func (w *Worker) factsOf(d *delivery, r Result, try int, wait time.Duration) fac
 		lockLost:      d.lock.left() == 0,
 		stopping:      w.stopping(),
 		triesLeft:     try < w.config.Retry.Attempts,
-		holdLeft:      time.Since(d.received)+wait < w.config.Retry.HoldFor,
+		holdLeft:      time.Since(d.received)+wait < w.holdFor(d),
 		deliveries:    d.message.DeliveryCount,
 		maxDeliveries: w.config.MaxDeliveryCount,
 	}
@@ -135,9 +138,15 @@ func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 func (w *Worker) waiting(ctx context.Context, d *delivery) (context.Context, context.CancelFunc) {
 	f := facts{deliveries: d.message.DeliveryCount, maxDeliveries: w.config.MaxDeliveryCount}
 	if f.spare() {
-		return context.WithDeadline(ctx, d.received.Add(w.config.Retry.HoldFor))
+		return context.WithDeadline(ctx, d.received.Add(w.holdFor(d)))
 	}
 	return ctx, func() {}
+}
+
+// holdFor is how long d may be held. It doubles with each delivery: the first time a message is soon left to a worker that
+// may be better off, and later an outage of many hours still costs it only a few deliveries.
+func (w *Worker) holdFor(d *delivery) time.Duration {
+	return doubled(w.config.Retry.HoldFor, maxHold, int(d.message.DeliveryCount)-1)
 }
 
 // waitFor returns the wait before the next try: what was asked for, or full jitter.

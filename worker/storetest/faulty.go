@@ -11,7 +11,8 @@ import (
 type Fault struct {
 	// Err is returned instead of the answer.
 	Err error
-	// Applied tells that the call has its effect all the same, and only its answer is lost.
+	// Applied tells that the call has its effect all the same, even when its context has ended, and only its answer is
+	// lost.
 	Applied bool
 	// Before runs first. It may block, and should end with ctx.
 	Before func(ctx context.Context)
@@ -93,6 +94,9 @@ func (f *Faulty) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, e
 	}
 	if fault.Panic != nil {
 		panic(fault.Panic)
+	}
+	if fault.Applied {
+		ctx = context.WithoutCancel(ctx)
 	}
 	if fault.Applied || fault.Err == nil {
 		o, err := f.Store.Commit(ctx, c)

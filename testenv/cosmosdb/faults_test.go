@@ -267,3 +267,18 @@ func TestACancelledRequestNeverArrives(t *testing.T) {
 	require.True(t, errors.Is(err, context.Canceled), "%v", err)
 	require.Zero(t, b.countEvents(history.CreateDocument))
 }
+
+func TestAClosedAccountTellsTheClientNotToTryAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, setup{})
+		require.NoError(t, b.account.Close())
+		start := time.Now()
+		err := b.tryCreate(t.Context(), "a")
+		_, final := errors.AsType[interface {
+			error
+			NonRetriable()
+		}](err)
+		require.True(t, final, "%v", err)
+		require.Zero(t, time.Since(start))
+	})
+}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
@@ -163,4 +165,75 @@ func TestSeedsAndInspection(t *testing.T) {
 	require.Zero(t, b.account.DeleteDocument("shop", "orders", "a"))
 	require.Zero(t, b.account.Count("shop", "nowhere"))
 	require.Equal(t, 1, b.countEvents("cosmosdb.delete"))
+}
+
+func TestDatabasesComeAndGo(t *testing.T) {
+	b := newBench(t, setup{})
+	tp := azcosmos.NewManualThroughputProperties(500)
+	_, err := b.client.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: "temp"}, &azcosmos.CreateDatabaseOptions{ThroughputProperties: &tp})
+	require.NoError(t, err)
+	temp, err := b.client.NewDatabase("temp")
+	require.NoError(t, err)
+	read, err := temp.ReadThroughput(t.Context(), nil)
+	require.NoError(t, err)
+	got, _ := read.ThroughputProperties.ManualThroughput()
+	require.EqualValues(t, 500, got)
+	_, err = temp.ReplaceThroughput(t.Context(), azcosmos.NewAutoscaleThroughputProperties(4000), nil)
+	require.NoError(t, err)
+	read, err = temp.ReadThroughput(t.Context(), nil)
+	require.NoError(t, err)
+	most, _ := read.ThroughputProperties.AutoscaleMaxThroughput()
+	require.EqualValues(t, 4000, most)
+
+	ids := []string{}
+	for p := b.client.NewQueryDatabasesPager("SELECT * FROM root r", nil); p.More(); {
+		page, err := p.NextPage(t.Context())
+		require.NoError(t, err)
+		for _, d := range page.Databases {
+			ids = append(ids, d.ID)
+		}
+	}
+	require.Equal(t, []string{"shop", "temp"}, ids)
+	stale := azcore.ETag(`"stale"`)
+	_, err = temp.Delete(t.Context(), &azcosmos.DeleteDatabaseOptions{IfMatchEtag: &stale})
+	requireStatus(t, err, http.StatusPreconditionFailed, 0)
+	_, err = temp.Delete(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = temp.Read(t.Context(), nil)
+	requireStatus(t, err, http.StatusNotFound, 0)
+
+	low := azcosmos.NewManualThroughputProperties(10)
+	_, err = b.client.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: "low"}, &azcosmos.CreateDatabaseOptions{ThroughputProperties: &low})
+	requireStatus(t, err, http.StatusBadRequest, 0)
+}
+
+func TestAContainerThatIsMadeAgainIsEmpty(t *testing.T) {
+	b := newBench(t, setup{})
+	b.create(t, "a", `{"id":"a"}`)
+	before, err := b.container.Read(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = b.container.Delete(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = b.read(t.Context(), "a", nil)
+	requireStatus(t, err, http.StatusNotFound, 1003)
+	require.NoError(t, b.account.CreateContainer("shop", cosmosdb.ContainerSpec{ID: "orders"}))
+	_, err = b.read(t.Context(), "a", nil)
+	requireStatus(t, err, http.StatusNotFound, 0)
+	after, err := b.container.Read(t.Context(), nil)
+	require.NoError(t, err)
+	require.NotEqual(t, before.ContainerProperties.ResourceID, after.ContainerProperties.ResourceID)
+}
+
+func TestTheFirstKeyVersionLooksAtTheBeginningOnly(t *testing.T) {
+	long := strings.Repeat("k", 101)
+	for version, want := range map[int]int{1: http.StatusConflict, 2: 0} {
+		b := newBench(t, setup{spec: cosmosdb.ContainerSpec{PartitionKey: []string{"/pk"}, KeyVersion: version, UniqueKeys: [][]string{{"/email"}}}})
+		require.NoError(t, b.account.Seed("shop", "orders", `{"id":"1","pk":"`+long+`A","email":"x"}`))
+		_, err := b.container.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(long+"B"), []byte(`{"id":"1","pk":"`+long+`B","email":"x"}`), nil)
+		if want == 0 {
+			require.NoError(t, err)
+		} else {
+			requireStatus(t, err, want, 0)
+		}
+	}
 }

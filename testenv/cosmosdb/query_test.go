@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
@@ -144,4 +146,26 @@ func idOf(t *testing.T, item []byte) string {
 	var d struct{ ID string }
 	require.NoError(t, unmarshal(item, &d))
 	return d.ID
+}
+
+func TestTheChangeFeedBeginsAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, setup{spec: byPK})
+		put := func(id string) {
+			_, err := b.batch(t, func(x *azcosmos.TransactionalBatch) { x.CreateItem(doc(id), nil) })
+			require.NoError(t, err)
+		}
+		put("before")
+		time.Sleep(time.Minute)
+		since := time.Now()
+		put("after")
+		resp, err := b.container.ReadChangeFeed(t.Context(), &azcosmos.ChangeFeedOptions{StartFrom: &since, FeedRange: &azcosmos.FeedRange{MaxExclusive: "FF"}})
+		require.NoError(t, err)
+		require.Len(t, resp.Items, 1)
+		require.Equal(t, "after", idOf(t, resp.Items[0]))
+		tomorrow := since.Add(24 * time.Hour)
+		resp, err = b.container.ReadChangeFeed(t.Context(), &azcosmos.ChangeFeedOptions{StartFrom: &tomorrow, FeedRange: &azcosmos.FeedRange{MaxExclusive: "FF"}})
+		require.NoError(t, err)
+		require.Equal(t, http.StatusNotModified, resp.RawResponse.StatusCode)
+	})
 }

@@ -1,6 +1,9 @@
 package query
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // expression has a value for a document, or none.
 type expression interface {
@@ -179,6 +182,9 @@ func (p *parser) operand() (expression, error) {
 		}
 		if p.peek().is("(") {
 			return p.call(t.text)
+		}
+		if slices.Contains(unsupportedWords, strings.ToUpper(t.text)) {
+			return nil, p.unexpected(t)
 		}
 		return p.path(t.text)
 	}

@@ -1,0 +1,33 @@
+package orderworker_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDocumentsNameWhatTheCodeSays holds the pages that alerts and people rely on against the words in the code.
+func TestDocumentsNameWhatTheCodeSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ page, code, words string }{
+		{"docs/telemetry.md", "worker/telemetry.go", `"((?:orderworker|messaging)\.[a-z_.]+)"`},
+		{"docs/telemetry.md", "worker/logs.go", `key[A-Z]\w+ += "([a-z_]+)"`},
+		{"docs/telemetry.md", "worker/events.go", `EventKind = "([a-z_]+)"`},
+		{"docs/telemetry.md", "worker/decide.go", `"([a-z]+_[a-z_]+)"`},
+		{"docs/admission.md", "worker/reason/reason.go", `= "([A-Za-z0-9]+)" +// (?:the key|no body|an AMQP|a legacy|a content|the label|the body|an object|JSON|nested|larger|a number|the part)`},
+		{"docs/operations.md", "worker/reason/reason.go", `= "([A-Za-z0-9]+)"`},
+	} {
+		page, err := os.ReadFile(filepath.FromSlash(tt.page))
+		require.NoError(t, err)
+		code, err := os.ReadFile(filepath.FromSlash(tt.code))
+		require.NoError(t, err)
+		found := regexp.MustCompile(tt.words).FindAllSubmatch(code, -1)
+		require.NotEmpty(t, found, "%s has no words like %s any more", tt.code, tt.words)
+		for _, m := range found {
+			require.Regexp(t, "`"+regexp.QuoteMeta(string(m[1]))+"`", string(page), "%s does not name %s of %s", tt.page, m[1], tt.code)
+		}
+	}
+}

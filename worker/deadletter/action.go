@@ -1,0 +1,143 @@
+package deadletter
+
+import (
+	"slices"
+	"time"
+)
+
+// An Action is what a person can have done with a dead letter.
+type Action string
+
+// The actions. Compare and Export change nothing.
+const (
+	Reprocess Action = "reprocess"
+	Resubmit  Action = "resubmit"
+	Discard   Action = "discard"
+	Compare   Action = "compare"
+	Export    Action = "export"
+)
+
+// Changes reports whether the action has an effect.
+func (a Action) Changes() bool { return a == Reprocess || a == Resubmit || a == Discard }
+
+// ParseAction reads an action that changes something.
+func ParseAction(text string) (Action, bool) {
+	a := Action(text)
+	return a, slices.Contains([]Action{Reprocess, Resubmit, Discard}, a)
+}
+
+// An Offer says what one action would do to one letter.
+type Offer struct {
+	Action Action
+	// Label is the text of a button.
+	Label string
+	// Sentence says what will happen.
+	Sentence string
+	// Refused says why the action is not carried out; empty when it is.
+	Refused string
+	// Warning says what could be lost; the action is carried out only when it was acknowledged. Empty when nothing can.
+	Warning string
+}
+
+// Choice is how a person wants an action carried out.
+type Choice struct {
+	// NewTTL is the time to live of a resubmitted copy. Zero keeps what the message has.
+	NewTTL time.Duration
+	// Acknowledged tells that the warning of the offer was read.
+	Acknowledged bool
+}
+
+// First returns the action that a verdict suggests.
+func (v Verdict) First() Action {
+	switch v.Kind {
+	case AlreadyApplied:
+		return Discard
+	case NeverApplied:
+		return Reprocess
+	case Conflict, HashMissing, OtherKey, Incomplete:
+		return Compare
+	}
+	return Export
+}
+
+// Offers returns the three actions that change something, the suggested one first.
+func Offers(l *Letter, v Verdict, s Settings, c Choice, now time.Time) []Offer {
+	offers := []Offer{OfferOf(Reprocess, l, v, s, c, now), OfferOf(Resubmit, l, v, s, c, now), OfferOf(Discard, l, v, s, c, now)}
+	first := slices.IndexFunc(offers, func(o Offer) bool { return o.Action == v.First() })
+	if first > 0 {
+		offers[0], offers[first] = offers[first], offers[0]
+	}
+	return offers
+}
+
+// OfferOf says what one action would do to a letter. It is a pure function; the size of a resubmitted copy is checked only
+// when it is made.
+func OfferOf(a Action, l *Letter, v Verdict, s Settings, c Choice, now time.Time) Offer {
+	switch a {
+	case Reprocess:
+		return offerReprocess(v)
+	case Resubmit:
+		return offerResubmit(l, v, s, c, now)
+	case Discard:
+		return offerDiscard(v)
+	}
+	return Offer{Action: a, Refused: "There is no such action."}
+}
+
+func offerReprocess(v Verdict) Offer {
+	o := Offer{Action: Reprocess, Label: "Reprocess in place", Sentence: "Runs the worker's own steps on this dead letter: its documents are stored under the same rules, and the dead letter is removed when they are. Nothing is sent."}
+	switch v.Kind {
+	case AlreadyApplied:
+		o.Sentence = "Runs the worker's own steps again, which recognise the stored documents, store nothing, and remove the dead letter."
+	case KeyForgotten:
+		o.Warning = forgottenWarning(v)
+	case NeverApplied:
+	default:
+		o.Refused = staysSentence(v, "Reprocessing")
+	}
+	return o
+}
+
+func offerDiscard(v Verdict) Offer {
+	o := Offer{Action: Discard, Label: "Discard", Sentence: "Removes the dead letter. Nothing is stored or sent."}
+	switch v.Kind {
+	case AlreadyApplied:
+		o.Label, o.Sentence = "Discard as duplicate", "Removes the dead letter. The documents that are stored stay as they are."
+	case Conflict:
+		o.Label, o.Sentence = "Keep what is stored", "Removes the dead letter. The stored documents stay as they are, and what this message says otherwise is gone."
+		o.Warning = "What this message says and the stored documents do not is lost. Export it first if anybody may ask."
+	case NeverApplied:
+		o.Warning = "Nothing of this message is stored, so it is lost for good. Export it first if anybody may ask."
+	case Undecided:
+		o.Refused = "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
+	default:
+		o.Warning = "Nobody can tell that this message was applied, so it may be lost for good. Export it first if anybody may ask."
+	}
+	return o
+}
+
+func forgottenWarning(v Verdict) string {
+	if v.Gone {
+		return "A document stood under this key when the message was put aside, and is gone. If its order was made and moved elsewhere, this makes it a second time."
+	}
+	return "This message is older than keys are remembered. If it was applied long ago, this applies it a second time."
+}
+
+// staysSentence says why an action that leads through the worker would end where it began.
+func staysSentence(v Verdict, doing string) string {
+	switch v.Kind {
+	case Conflict:
+		return doing + " cannot help: other content is stored under this key and stays, so the message would come straight back. Compare the two; keep what is stored, or send the correction under a new key."
+	case Unreadable:
+		return doing + " cannot help: the worker cannot read this message, so it would come straight back. Export it, mend it, and import it."
+	case Incomplete:
+		return doing + " cannot help: the stored order lacks documents that no retry adds. Restore them by hand."
+	case HashMissing:
+		return doing + " cannot help: what is stored carries no hash to compare by. Compare the two by hand."
+	case OtherKey:
+		return doing + " cannot help: the document id is taken by another key. Look for a program that writes documents by itself."
+	case Undecided:
+		return "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
+	}
+	return ""
+}

@@ -1,0 +1,126 @@
+package amqpbroker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/Azure/go-amqp"
+)
+
+// deadLetterQueue is the path of a queue's dead letters below its own.
+const deadLetterQueue = "/$DeadLetterQueue"
+
+// connection is one connection with what is opened on it. Its fields belong to whoever holds the broker's turn, except that
+// management may be used by many.
+type connection struct {
+	address    address
+	conn       *amqp.Conn
+	session    *amqp.Session
+	management *rpc
+	receiver   *amqp.Receiver
+	sender     *amqp.Sender
+	// credit is what the receiver has been given and not used.
+	credit int
+	// tokens says of each audience when its token is to be replaced.
+	tokens map[string]time.Time
+}
+
+// connect opens a connection and the management links of the dead letters.
+func (b *Broker) connect(ctx context.Context) (*connection, error) {
+	c := &connection{address: b.address, tokens: map[string]time.Time{}}
+	var err error
+	if c.conn, err = b.dial(ctx); err != nil {
+		return nil, err
+	}
+	if err = c.open(ctx, b.letters); err != nil {
+		_ = c.conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (b *Broker) dial(ctx context.Context) (*amqp.Conn, error) {
+	options := &amqp.ConnOptions{
+		SASLType: amqp.SASLTypeAnonymous(), MaxSessions: 65535, HostName: b.address.host,
+		Properties: map[string]any{"product": "orderworker"},
+	}
+	if b.options.Dial != nil {
+		nc, err := b.options.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return amqp.NewConn(ctx, nc, options)
+	}
+	scheme := "amqp://"
+	if b.address.tls {
+		scheme = "amqps://"
+	}
+	return amqp.Dial(ctx, scheme+b.address.host+"/", options)
+}
+
+func (c *connection) open(ctx context.Context, letters string) (err error) {
+	if err = c.authorize(ctx, letters, letters+"/$management"); err != nil {
+		return err
+	}
+	if c.session, err = c.conn.NewSession(ctx, nil); err != nil {
+		return err
+	}
+	c.management, err = openRPC(ctx, c.conn, letters+"/$management")
+	return err
+}
+
+// close drops the connection without a word on its links; the broker ends them with it.
+func (c *connection) close() {
+	if c.management != nil {
+		c.management.stop()
+	}
+	_ = c.conn.Close()
+	if c.management != nil {
+		c.management.routing.Wait()
+	}
+}
+
+// authorize puts tokens for the paths that have none, or an old one. A connection may have one pair of $cbs links at a time,
+// so they are closed again.
+func (c *connection) authorize(ctx context.Context, paths ...string) error {
+	now := time.Now()
+	var due []string
+	for _, path := range paths {
+		if c.tokens[path].Before(now) {
+			due = append(due, path)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	cbs, err := openRPC(ctx, c.conn, "$cbs")
+	if err != nil {
+		return err
+	}
+	defer cbs.close(ctx)
+	for _, path := range due {
+		if err := c.putToken(ctx, cbs, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *connection) putToken(ctx context.Context, cbs *rpc, path string) error {
+	audience := c.address.audience(path)
+	t, err := c.address.token.token(ctx, audience)
+	if err != nil {
+		return fmt.Errorf("sign in to Service Bus: %w", err)
+	}
+	_, err = cbs.call(ctx, &amqp.Message{Value: t.text, ApplicationProperties: map[string]any{
+		"operation": "put-token", "type": t.kind, "name": audience, "expiration": t.expiry(),
+	}})
+	if e, ok := asStatus(err); ok {
+		e.Entity = path
+	}
+	if err == nil {
+		c.tokens[path] = t.renewAt(time.Now())
+	}
+	return err
+}

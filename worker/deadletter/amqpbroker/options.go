@@ -1,0 +1,82 @@
+package amqpbroker
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+)
+
+// Options say which queue, and how to reach it. Give a ConnectionString, or Namespace and Credential.
+type Options struct {
+	// ConnectionString is that of a namespace, with a key or a shared access signature.
+	ConnectionString string
+	// Namespace is the full host name, such as shop.servicebus.windows.net.
+	Namespace  string
+	Credential azcore.TokenCredential
+	// Queue is the path of the queue itself, not that of its dead letters.
+	Queue string
+	// Dial opens connections in place of TCP and TLS. Defaults to those.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// CallTimeout bounds one request to the broker, a reconnect included. Defaults to 30s.
+	CallTimeout time.Duration
+}
+
+// address is what the options come to.
+type address struct {
+	host  string // with the port, when there is one
+	tls   bool
+	token tokenSource
+}
+
+func (o Options) address() (address, error) {
+	switch {
+	case o.Queue == "":
+		return address{}, errors.New("amqpbroker: the queue is missing")
+	case o.ConnectionString != "":
+		return parseConnectionString(o.ConnectionString)
+	case o.Namespace == "" || o.Credential == nil:
+		return address{}, errors.New("amqpbroker: give a connection string, or a namespace and a credential")
+	}
+	return address{host: o.Namespace, tls: true, token: credentialToken{o.Credential}}, nil
+}
+
+// errConnectionString never repeats any of the text, which holds a secret.
+var errConnectionString = errors.New("amqpbroker: the connection string must have the form Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...")
+
+func parseConnectionString(text string) (address, error) {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		parts[strings.ToLower(strings.TrimSpace(name))] = value
+	}
+	u, err := url.Parse(parts["endpoint"])
+	if err != nil || u.Host == "" {
+		return address{}, errConnectionString
+	}
+	emulator, _ := strconv.ParseBool(parts["usedevelopmentemulator"])
+	a := address{host: u.Host, tls: !emulator}
+	switch {
+	case parts["sharedaccesssignature"] != "":
+		a.token = fixedToken{parts["sharedaccesssignature"]}
+	case parts["sharedaccesskeyname"] != "" && parts["sharedaccesskey"] != "":
+		a.token = keyToken{name: parts["sharedaccesskeyname"], key: parts["sharedaccesskey"]}
+	default:
+		return address{}, errConnectionString
+	}
+	return a, nil
+}
+
+// audience names an entity in a token.
+func (a address) audience(path string) string {
+	scheme := "amqp://"
+	if a.tls {
+		scheme = "amqps://"
+	}
+	return scheme + a.host + "/" + path
+}

@@ -1,0 +1,370 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Pace says how fast many letters are dealt with, and when to stop.
+type Pace struct {
+	// Rate is how many letters are begun in a second. Zero is no bound.
+	Rate float64
+	// Canary are the sizes of the first groups. A group is begun when the one before is done; the size grows only while
+	// every letter came out as it should, and starts again at the first when one did not. The last size is used for the
+	// rest. Defaults to 1, 5, 20, 100.
+	Canary []int
+	// Concurrency is how many letters of a group are dealt with at a time. Defaults to 8.
+	Concurrency int
+	// MaxFailures stops everything when so many letters did not come out as they should. Defaults to 10.
+	MaxFailures int
+	// SweepLimit bounds the other letters that are kept locked meanwhile. Defaults to [DefaultSweepLimit].
+	SweepLimit int
+	// Patience is how long to wait for letters that somebody else holds, such as an earlier run that was killed. Defaults to
+	// the lock duration and five seconds more.
+	Patience time.Duration
+}
+
+func (p Pace) withDefaults(lock time.Duration) Pace {
+	if len(p.Canary) == 0 {
+		p.Canary = []int{1, 5, 20, 100}
+	}
+	if p.Concurrency <= 0 {
+		p.Concurrency = 8
+	}
+	if p.MaxFailures <= 0 {
+		p.MaxFailures = 10
+	}
+	if p.Patience <= 0 {
+		p.Patience = lock + 5*time.Second
+	}
+	return p
+}
+
+// Progress says how far an application is.
+type Progress struct {
+	// Steps are all, and Settled those with an outcome.
+	Steps, Settled int
+	Counts         map[Result]int
+	// Paused says why nothing is begun now, empty when something is.
+	Paused string
+}
+
+// A Summary says what an application came to.
+type Summary struct {
+	Steps  int
+	Counts map[Result]int
+	// Charge is what the store charged for committing, in request units.
+	Charge float64
+	// Stopped says why it ended before its end, empty when it did not.
+	Stopped string
+}
+
+// Settled returns how many steps have an outcome.
+func (s Summary) Settled() int {
+	n := 0
+	for _, c := range s.Counts {
+		n += c
+	}
+	return n
+}
+
+// Failed returns how many letters did not come out as they should.
+func (s Summary) Failed() int {
+	return s.Counts[Broken] + s.Counts[Uncertain] + s.Counts[Rejected]
+}
+
+// An Application is a plan, or a few letters, to be dealt with.
+type Application struct {
+	Order Order
+	Steps []PlanStep
+	Pace  Pace
+	// Outcome is called for every letter when its outcome is known, and Progress with it and at every pause, both from one
+	// goroutine at a time. Either may be nil.
+	Outcome  func(Outcome)
+	Progress func(Progress)
+}
+
+// Apply carries out the steps in their order and returns when each has an outcome, or why it stopped. When ctx ends it
+// begins nothing more, finishes what it has begun, and gives every lock back. To go on, apply the same plan again: what is
+// done is done, and its letters are gone.
+func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
+	run := &run{Reviewer: r, Application: a, summary: Summary{Steps: len(a.Steps), Counts: map[Result]int{}}}
+	run.Pace = a.Pace.withDefaults(r.settings.lock())
+	if err := run.prepare(ctx); err != nil {
+		return run.summary, err
+	}
+	if len(run.steps) == 0 {
+		return run.summary, nil
+	}
+	run.sweep = r.NewSweep(ctx, slices.Collect(maps.Keys(run.steps)), run.Pace.SweepLimit)
+	err := run.stages(ctx)
+	if endErr := run.sweep.End(ctx); err == nil {
+		err = endErr
+	}
+	if ctx.Err() != nil {
+		run.summary.Stopped = "it was interrupted"
+		return run.summary, nil
+	}
+	return run.summary, err
+}
+
+// run is one application under way. Its fields belong to the goroutine of Apply, except those under mu.
+type run struct {
+	*Reviewer
+	Application
+	steps map[int64]PlanStep // those whose letter is still there
+	sent  sentBefore
+	sweep *Sweep
+	tail  tail
+	begin time.Time // when the next letter may be begun
+
+	mu      sync.Mutex
+	summary Summary // guarded by mu
+}
+
+// prepare finds out which letters are still there, and what an earlier run has sent of them.
+func (r *run) prepare(ctx context.Context) error {
+	r.steps = make(map[int64]PlanStep, len(r.Steps))
+	if len(r.Steps) == 0 {
+		return nil
+	}
+	for _, s := range r.Steps {
+		r.steps[s.Sequence] = s
+	}
+	there, err := r.present(ctx, r.Steps[0].Sequence, r.Steps[len(r.Steps)-1].Sequence)
+	if err != nil {
+		return err
+	}
+	for _, s := range r.Steps {
+		switch reachable, lies := there[s.Sequence]; {
+		case !lies:
+			delete(r.steps, s.Sequence)
+			r.report(absent(s))
+		case !reachable:
+			delete(r.steps, s.Sequence)
+			r.report(absent(s).with(Refused, "Somebody has deferred the dead letter, so it cannot be reached here."))
+		}
+	}
+	for _, s := range r.steps {
+		if s.Action == Resubmit {
+			r.sent, err = r.loadSent(ctx, time.Now().Add(-sentMemory), 0)
+			r.tail = newTail(r.Steps[len(r.Steps)-1].Sequence)
+			return err
+		}
+	}
+	return nil
+}
+
+// present returns which of the letters of a range are there, and of each whether a sweep can meet it.
+func (r *run) present(ctx context.Context, first, last int64) (map[int64]bool, error) {
+	there := map[int64]bool{}
+	for letters, err := range r.Letters(ctx, first, last) {
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range letters {
+			if _, ours := r.steps[l.Sequence]; ours {
+				there[l.Sequence] = !l.Deferred()
+			}
+		}
+	}
+	return there, nil
+}
+
+func absent(s PlanStep) Outcome {
+	return Outcome{Sequence: s.Sequence, MessageID: s.MessageID, Action: s.Action, Result: Absent, Detail: "The dead letter is not there any more. The log says whether this plan has removed it."}
+}
+
+// stages works group by group until nothing is wanted any more.
+func (r *run) stages(ctx context.Context) error {
+	stage, lastMet := 0, time.Now()
+	for ctx.Err() == nil && len(r.sweep.Missing()) > 0 {
+		letters, err := r.sweep.Next(ctx, r.Pace.Canary[min(stage, len(r.Pace.Canary)-1)])
+		failures := r.summary.Failed()
+		if len(letters) > 0 {
+			r.group(ctx, letters)
+			lastMet = time.Now()
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.tail.look(ctx, r.Reviewer); err != nil {
+			return err
+		}
+		if stop := r.tooMany(); stop != "" {
+			r.summary.Stopped = stop
+			return nil
+		}
+		stage++
+		if r.summary.Failed() > failures || r.tail.news() {
+			stage = 0
+		}
+		if len(letters) == 0 && !r.await(ctx, lastMet) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *run) tooMany() string {
+	failed := r.summary.Failed() + r.tail.returned
+	switch {
+	case failed < r.Pace.MaxFailures:
+		return ""
+	case r.tail.returned > 0:
+		return fmt.Sprintf("%d of the resubmitted messages came back and %d failed", r.tail.returned, r.summary.Failed())
+	}
+	return fmt.Sprintf("%d failed", failed)
+}
+
+// await deals with wanted letters that the broker does not hand out: they are gone, or somebody holds them. It reports
+// whether to go on looking.
+func (r *run) await(ctx context.Context, lastMet time.Time) bool {
+	missing := r.sweep.Missing()
+	if len(missing) == 0 {
+		return false
+	}
+	there, err := r.present(ctx, missing[0], missing[len(missing)-1])
+	if err != nil {
+		return ctx.Err() == nil && time.Since(lastMet) < r.Pace.Patience
+	}
+	patient := time.Since(lastMet) < r.Pace.Patience
+	waiting := 0
+	for _, n := range missing {
+		out := absent(r.steps[n])
+		switch _, lies := there[n]; {
+		case lies && patient:
+			waiting++
+			continue
+		case lies:
+			out = out.with(Locked, "Somebody else holds the dead letter: another review, or a run that was killed. Try again when its lock has ended.")
+		}
+		r.sweep.Forget(n)
+		r.report(out)
+	}
+	if waiting > 0 {
+		r.progress(fmt.Sprintf("waiting for %d dead letters that somebody else holds", waiting))
+	}
+	return waiting > 0
+}
+
+// group deals with the letters of one group, and tries those again for which the store was down.
+func (r *run) group(ctx context.Context, letters []*Letter) {
+	for try := 0; ; try++ {
+		down, wait := r.once(ctx, letters)
+		if len(down) == 0 {
+			return
+		}
+		wait = max(wait, backoff(try))
+		r.progress(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		letters = down
+	}
+}
+
+// backoff is a wait with full jitter that grows to half a minute.
+func backoff(try int) time.Duration {
+	most := min(time.Second<<min(try, 10), 30*time.Second)
+	return most/4 + rand.N(most)
+}
+
+// once deals with each letter once. It returns those for which the store was down, and how long it asked to wait.
+func (r *run) once(ctx context.Context, letters []*Letter) (down []*Letter, wait time.Duration) {
+	slots := make(chan struct{}, r.Pace.Concurrency)
+	var work sync.WaitGroup
+	for _, l := range letters {
+		slots <- struct{}{}
+		if !r.paced(ctx) {
+			<-slots
+			break
+		}
+		work.Go(func() {
+			defer func() { <-slots }()
+			out := r.one(ctx, l)
+			if out.Result == StoreDown {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				down, wait = append(down, l), max(wait, out.RetryAfter)
+				return
+			}
+			r.report(out)
+		})
+	}
+	work.Wait()
+	return down, wait
+}
+
+// paced waits for the turn of the next letter, and reports whether there is one.
+func (r *run) paced(ctx context.Context) bool {
+	if r.Pace.Rate > 0 {
+		now := time.Now()
+		if r.begin.Before(now) {
+			r.begin = now
+		}
+		timer := time.NewTimer(r.begin.Sub(now))
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		r.begin = r.begin.Add(time.Duration(float64(time.Second) / r.Pace.Rate))
+	}
+	return ctx.Err() == nil
+}
+
+// oneTime bounds the work on one letter once it is begun.
+const oneTime = 2 * time.Minute
+
+// one deals with a letter to its end, also when the caller gives up meanwhile.
+func (r *run) one(ctx context.Context, l *Letter) Outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTime)
+	defer cancel()
+	o := r.Order
+	step := r.steps[l.Sequence]
+	o.Action, o.sent = step.Action, r.sent
+	if o.Plan != "" {
+		o.Step = &step
+	}
+	out := r.act(ctx, o, l, func(ctx context.Context) error { return r.sweep.Complete(ctx, l) })
+	if out.Result == Resubmitted {
+		r.mu.Lock()
+		r.tail.expect(out.MessageID)
+		r.mu.Unlock()
+	}
+	return out
+}
+
+func (r *run) report(out Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.summary.Counts[out.Result]++
+	r.summary.Charge += out.Charge
+	if r.Outcome != nil {
+		r.Outcome(out)
+	}
+	r.progressLocked("")
+}
+
+func (r *run) progress(paused string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progressLocked(paused)
+}
+
+func (r *run) progressLocked(paused string) {
+	if r.Progress == nil {
+		return
+	}
+	r.Progress(Progress{Steps: r.summary.Steps, Settled: r.summary.Settled(), Counts: maps.Clone(r.summary.Counts), Paused: paused})
+}

@@ -1,0 +1,50 @@
+package deadletter
+
+import (
+	"github.com/orderworker/orderworker/worker/fingerprint"
+)
+
+// A Change is one place at which a message and the stored document differ, with what stands there.
+type Change struct {
+	Path string `json:"path"`
+	// Kind is "added", "removed" or "changed", seen from what is stored.
+	Kind string `json:"kind"`
+	// Stored and Arrived are the JSON texts of the values, cut and safe to show; empty where there is none.
+	Stored  string `json:"stored,omitempty"`
+	Arrived string `json:"arrived,omitempty"`
+}
+
+// The bounds of a difference that is shown.
+const (
+	maxChanges    = 200
+	maxChangeText = 400
+)
+
+// Changes returns what differs between the stored document and the message by the recipe of the stored one, or by content
+// when it has none, in the order of paths and bounded in number and length. It is empty when the verdict says that the two
+// are equal, and when there is nothing to compare.
+func (i Item) Changes() []Change {
+	if i.Stored == nil || i.Content == nil || i.Verdict.Kind == AlreadyApplied {
+		return nil
+	}
+	var out []Change
+	for _, d := range fingerprint.Compare(i.Stored, i.Content, i.recipe, maxChanges) {
+		c := Change{Path: Visible(d.Path), Kind: d.Kind}
+		if d.Kind != fingerprint.Added {
+			c.Stored = extract(i.Stored, d.Path)
+		}
+		if d.Kind != fingerprint.Removed {
+			c.Arrived = extract(i.Content, d.Path)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func extract(body []byte, path string) string {
+	text, ok := fingerprint.Extract(body, path)
+	if !ok {
+		return ""
+	}
+	return Clip(Visible(string(text[:min(len(text), 4*maxChangeText)])), maxChangeText)
+}

@@ -1,0 +1,115 @@
+package deadletter
+
+import (
+	"context"
+	"time"
+)
+
+// Planning says what a plan is to contain.
+type Planning struct {
+	Filter Filter
+	// Action is what is to be done with every letter that the filter selects. Empty chooses by verdict: what was applied is
+	// discarded, what was never applied is reprocessed, and everything else is left for a person to decide.
+	Action Action
+	Choice Choice
+	// Most bounds the number of steps. Zero is no bound.
+	Most int
+	// Progress is called after each letter with the number of letters seen. It may be nil.
+	Progress func(seen int)
+}
+
+// A PlanCount counts letters that a plan treats alike.
+type PlanCount struct {
+	Verdict Kind   `json:"verdict"`
+	Action  Action `json:"action,omitempty"`
+	// LeftOut says why they are not in the plan; empty for those that are.
+	LeftOut string `json:"left_out,omitempty"`
+	Count   int    `json:"count"`
+}
+
+// A PlanSummary says what became of the letters that the filter selected.
+type PlanSummary struct {
+	Seen, Steps int
+	Counts      []PlanCount
+}
+
+func (s *PlanSummary) add(v Kind, a Action, leftOut string) {
+	for i := range s.Counts {
+		if c := &s.Counts[i]; c.Verdict == v && c.Action == a && c.LeftOut == leftOut {
+			c.Count++
+			return
+		}
+	}
+	s.Counts = append(s.Counts, PlanCount{Verdict: v, Action: a, LeftOut: leftOut, Count: 1})
+}
+
+// Plan looks at every letter that is selected and writes what would be done. It changes nothing. The plan holds no letters
+// that come later, and is done step by step by [Reviewer.Apply].
+func (r *Reviewer) Plan(ctx context.Context, p Planning, w *PlanWriter) (PlanSummary, error) {
+	var s PlanSummary
+	for item, err := range r.List(ctx, p.Filter) {
+		if err != nil {
+			return s, err
+		}
+		s.Seen++
+		action, leftOut := r.planned(p, item, s.Steps)
+		s.add(item.Verdict.Kind, action, leftOut)
+		if leftOut == "" {
+			s.Steps++
+			if err := w.Add(stepOf(item, action)); err != nil {
+				return s, err
+			}
+		}
+		if p.Progress != nil {
+			p.Progress(s.Seen)
+		}
+	}
+	return s, nil
+}
+
+// The reasons why a letter is left out of a plan.
+const (
+	leftToDecide   = "a person must decide"
+	leftRefused    = "the action would be refused"
+	leftWarned     = "the action carries a warning that was not acknowledged"
+	leftMost       = "the plan is as long as it may be"
+	leftUnreached  = "it is deferred or has no sequence number"
+	leftOutOfOrder = "the store gave no answer"
+)
+
+func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
+	action := p.Action
+	if action == "" {
+		switch item.Verdict.Kind {
+		case AlreadyApplied:
+			action = Discard
+		case NeverApplied:
+			action = Reprocess
+		case Undecided:
+			return "", leftOutOfOrder
+		default:
+			return "", leftToDecide
+		}
+	}
+	offer := OfferOf(action, item.Letter, item.Verdict, r.settings, p.Choice, time.Now())
+	switch {
+	case item.Letter.Sequence == 0 || item.Letter.Deferred():
+		return action, leftUnreached
+	case offer.Refused != "":
+		return action, leftRefused
+	case offer.Warning != "" && !p.Choice.Acknowledged:
+		return action, leftWarned
+	case p.Most > 0 && steps >= p.Most:
+		return action, leftMost
+	}
+	return action, ""
+}
+
+func stepOf(item Item, action Action) PlanStep {
+	id, _ := item.Letter.MessageID()
+	return PlanStep{
+		Sequence: item.Letter.Sequence, Action: action, Verdict: item.Verdict.Kind, MessageID: id,
+		EnqueuedAt: item.Letter.EnqueuedAt, Reason: Clip(item.Letter.Reason(), maxLedgerText),
+		ArrivedHash: item.Verdict.ArrivedHash, StoredHash: item.Verdict.StoredHash,
+	}
+}

@@ -1,0 +1,201 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/fingerprint"
+)
+
+// A Reviewer looks at dead letters and acts on them.
+type Reviewer struct {
+	broker   Broker
+	pipeline Pipeline
+	ledger   Ledger
+	settings Settings
+}
+
+// NewReviewer returns a reviewer. A nil ledger allows looking and no action.
+func NewReviewer(b Broker, p Pipeline, l Ledger, s Settings) *Reviewer {
+	return &Reviewer{broker: b, pipeline: p, ledger: l, settings: s}
+}
+
+// Settings returns what the reviewer was told of the queue.
+func (r *Reviewer) Settings() Settings { return r.settings }
+
+// An Item is a dead letter with its verdict.
+type Item struct {
+	Letter  *Letter
+	Verdict Verdict
+	// Stored is the payload of the stored document, nil when there is none.
+	Stored []byte
+	// Key is the key of the message as a person should see it, empty when it has none. DocumentID is where it is stored.
+	Key, DocumentID string
+	// Content is the body as the worker reads it: decoded and decompressed. Nil when it cannot be read.
+	Content []byte
+
+	// recipe is the one by which the two are compared.
+	recipe fingerprint.Recipe
+}
+
+// ErrNoLetter is returned for a sequence number under which no dead letter lies.
+var ErrNoLetter = errors.New("deadletter: no dead letter has this sequence number; it was removed, or never there")
+
+// The sizes of the work on a listing. A page is small because letters may be large: a page of the largest standard messages
+// has 25 MB.
+const (
+	pageLetters = 100
+	lookups     = 32
+)
+
+// List yields every dead letter that the filter selects, in the order of sequence numbers, with its verdict of now. It
+// reads page by page to the end and keeps no more than two pages, so that a queue of any length takes the same memory. The
+// store is asked only about letters that the filter can select. It stops at the first error of the broker.
+func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for letters, err := range r.pages(ctx, f) {
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			for _, item := range r.examine(ctx, letters) {
+				if f.Matches(item.Letter, item.Verdict) && !yield(item, nil) {
+					return
+				}
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// pages yields the letters that the filter can select, a page at a time, reading one page ahead.
+func (r *Reviewer) pages(ctx context.Context, f Filter) iter.Seq2[[]*Letter, error] {
+	type page struct {
+		letters []*Letter
+		err     error
+	}
+	return func(yield func([]*Letter, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		pages := make(chan page)
+		var reader sync.WaitGroup
+		defer reader.Wait()
+		defer cancel()
+		reader.Go(func() {
+			defer close(pages)
+			for letters, err := range r.Letters(ctx, max(f.FirstSequence, 1), f.LastSequence) {
+				select {
+				case pages <- page{letters, err}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		for p := range pages {
+			selected := p.letters[:0]
+			for _, l := range p.letters {
+				if f.MatchesLetter(l) {
+					selected = append(selected, l)
+				}
+			}
+			if !yield(selected, p.err) || p.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Letters yields the dead letters from one sequence number to another, both included, a page at a time and without
+// verdicts. A last of zero is no bound.
+func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*Letter, error] {
+	return func(yield func([]*Letter, error) bool) {
+		for from := first; last == 0 || from <= last; {
+			letters, err := r.broker.Peek(ctx, from, pageLetters)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			next := from
+			for i, l := range letters {
+				next = max(next, l.Sequence+1)
+				if last > 0 && l.Sequence > last {
+					letters = letters[:i]
+					break
+				}
+			}
+			if len(letters) == 0 || !yield(letters, nil) {
+				return
+			}
+			if next == from {
+				yield(nil, fmt.Errorf("the broker does not say where the dead letters after %d begin", from))
+				return
+			}
+			from = next
+		}
+	}
+}
+
+// examine computes the verdicts of a page.
+func (r *Reviewer) examine(ctx context.Context, letters []*Letter) []Item {
+	items := make([]Item, len(letters))
+	slots := make(chan struct{}, lookups)
+	var work sync.WaitGroup
+	for i, l := range letters {
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			items[i] = r.Examine(ctx, l)
+		})
+	}
+	work.Wait()
+	return items
+}
+
+// Examine computes the verdict of one letter now.
+func (r *Reviewer) Examine(ctx context.Context, l *Letter) Item {
+	item := Item{Letter: l}
+	if len(l.Damage) > 0 {
+		item.Verdict = Decide(l, worker.Result{}, r.settings, time.Now())
+		return item
+	}
+	result := r.pipeline.Preview(ctx, l.Received())
+	item.Verdict = Decide(l, result, r.settings, time.Now())
+	if result.Admitted {
+		item.Key, item.DocumentID = result.Message.Key.String(), result.Message.DocumentID
+		item.Content = result.Message.Body
+	}
+	item.recipe = result.Message.Fingerprint.Recipe
+	if e := result.Outcome.Existing; e != nil {
+		item.Stored = e.Content
+		if e.Fingerprint != nil {
+			item.recipe = e.Fingerprint.Recipe
+		}
+	}
+	return item
+}
+
+// Find peeks one letter and computes its verdict. It returns ErrNoLetter when the letter is not there.
+func (r *Reviewer) Find(ctx context.Context, sequence int64) (Item, error) {
+	l, err := r.peekOne(ctx, sequence)
+	if err != nil {
+		return Item{}, err
+	}
+	return r.Examine(ctx, l), nil
+}
+
+func (r *Reviewer) peekOne(ctx context.Context, sequence int64) (*Letter, error) {
+	letters, err := r.broker.Peek(ctx, sequence, 1)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(letters) == 0 || letters[0].Sequence != sequence:
+		return nil, ErrNoLetter
+	}
+	return letters[0], nil
+}

@@ -1,0 +1,105 @@
+package deadletter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Meaning says in a sentence or two what the verdict means.
+func (v Verdict) Meaning() string {
+	switch v.Kind {
+	case AlreadyApplied:
+		return "This message was applied: equal content is stored under its key" + v.since() + "."
+	case NeverApplied:
+		return "This message was not applied: nothing is stored under its key."
+	case Conflict:
+		return "Another message with the same key was applied first" + v.since() + ", and says something else" + v.where() + ". What is stored is unchanged."
+	case KeyForgotten:
+		if v.Gone {
+			return "Nothing is stored under its key now, but a document stood there when the message was put aside. It was deleted, moved or has expired, so nobody can tell whether this message was applied."
+		}
+		return "Nothing is stored under its key, but the message is older than keys are remembered. It may have been applied and forgotten."
+	case Incomplete:
+		return "Equal content is stored under its key, but some of its documents are missing: " + strings.Join(v.MissingParts, ", ") + "."
+	case HashMissing:
+		return "A document stands under its key that carries no hash to compare by, so nobody can tell whether it is this message."
+	case OtherKey:
+		return "The document that stands under its id belongs to another key."
+	case Unreadable:
+		return "The worker cannot read this message (" + v.Reason + "), so it has no key to look up. " + v.Detail
+	}
+	return "Nobody knows whether this message was applied: the store gave no answer. " + v.Detail
+}
+
+func (v Verdict) since() string {
+	if v.CommittedAt.IsZero() {
+		return ""
+	}
+	return ", since " + stamp(v.CommittedAt)
+}
+
+// where names the first paths of a conflict.
+func (v Verdict) where() string {
+	const most = 3
+	var paths []string
+	for _, d := range v.Differences {
+		if d.Path != "" && len(paths) < most {
+			paths = append(paths, d.Path)
+		}
+	}
+	switch {
+	case len(paths) == 0:
+		return ""
+	case len(v.Differences) > len(paths):
+		return fmt.Sprintf(" at %s and %d more", strings.Join(paths, ", "), len(v.Differences)-len(paths))
+	}
+	return " at " + strings.Join(paths, ", ")
+}
+
+// NoticeKind names a circumstance that a person should know besides the verdict.
+type NoticeKind string
+
+// The circumstances.
+const (
+	NoticeSwallowed NoticeKind = "would-be-swallowed"
+	NoticeExpired   NoticeKind = "expired"
+	NoticeReturned  NoticeKind = "came-back"
+	NoticeSession   NoticeKind = "session-order"
+	NoticeDeferred  NoticeKind = "deferred"
+)
+
+// A Notice is such a circumstance in words.
+type Notice struct {
+	Kind NoticeKind
+	Text string
+}
+
+// Notices returns the circumstances of a letter.
+func Notices(l *Letter, s Settings, now time.Time) []Notice {
+	var out []Notice
+	add := func(k NoticeKind, format string, args ...any) {
+		out = append(out, Notice{Kind: k, Text: fmt.Sprintf(format, args...)})
+	}
+	if until, swallowed := Swallowed(l, s.Duplicates, now); swallowed {
+		switch {
+		case until.IsZero(), !s.Duplicates.Known:
+			add(NoticeSwallowed, "A resubmitted copy may be swallowed by duplicate detection: its window is not known.")
+		default:
+			add(NoticeSwallowed, "A resubmitted copy would be swallowed by duplicate detection until %s.", stamp(until))
+		}
+	}
+	if at, expires := l.ExpiresAt(); expires && !at.After(now) {
+		add(NoticeExpired, "Its time to live ended at %s.", stamp(at))
+	}
+	if n, at := l.ResubmitCount(); n > 0 {
+		add(NoticeReturned, "It was resubmitted before (%d times, last at %s) and came back.", n, stamp(at))
+	}
+	if id, has := l.SessionID(); has {
+		add(NoticeSession, "It belongs to session %q: later messages of the session may have been applied already, so the order of the session is lost.", id)
+	}
+	if l.Deferred() {
+		add(NoticeDeferred, "Somebody has deferred it, so it cannot be reached here.")
+	}
+	return out
+}

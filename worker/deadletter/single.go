@@ -1,0 +1,58 @@
+package deadletter
+
+import (
+	"context"
+	"slices"
+)
+
+// Act carries out one order for a few letters, given by their sequence numbers. It is [Reviewer.Apply] without a plan: each
+// letter is looked at anew, and the order's Expect bounds what may be done.
+func (r *Reviewer) Act(ctx context.Context, a Application, sequences ...int64) (Summary, error) {
+	slices.Sort(sequences)
+	a.Steps = nil
+	for _, n := range slices.Compact(sequences) {
+		a.Steps = append(a.Steps, PlanStep{Sequence: n, Action: a.Order.Action})
+	}
+	a.Order.Plan = ""
+	return r.Apply(ctx, a)
+}
+
+// Foresee says what [Reviewer.Apply] would do with each step now, and does nothing.
+func (r *Reviewer) Foresee(ctx context.Context, a Application, yield func(Outcome)) error {
+	if len(a.Steps) == 0 {
+		return nil
+	}
+	steps := make(map[int64]PlanStep, len(a.Steps))
+	for _, s := range a.Steps {
+		steps[s.Sequence] = s
+	}
+	for letters, err := range r.Letters(ctx, a.Steps[0].Sequence, a.Steps[len(a.Steps)-1].Sequence) {
+		if err != nil {
+			return err
+		}
+		letters = slices.DeleteFunc(letters, func(l *Letter) bool { _, ours := steps[l.Sequence]; return !ours })
+		for _, item := range r.examine(ctx, letters) {
+			yield(r.foresee(a.Order, steps[item.Letter.Sequence], item))
+			delete(steps, item.Letter.Sequence)
+		}
+	}
+	for _, s := range a.Steps {
+		if _, left := steps[s.Sequence]; left {
+			yield(absent(s))
+		}
+	}
+	return nil
+}
+
+func (r *Reviewer) foresee(o Order, s PlanStep, item Item) Outcome {
+	o.Action = s.Action
+	if o.Plan != "" {
+		o.Step = &s
+	}
+	out := Outcome{Sequence: s.Sequence, Action: s.Action, Verdict: item.Verdict.Kind}
+	out.MessageID, _ = item.Letter.MessageID()
+	if stop, ends := r.check(o, item, out); ends {
+		return stop
+	}
+	return out.with(WouldAct, "")
+}

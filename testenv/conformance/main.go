@@ -23,7 +23,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	os.Exit(code)
+	os.Exit(code) //nolint:forbidigo // this is a main, though not one below cmd
 }
 
 // known are the upstream tests that the emulator does not pass, with the reason. README.md has the same list.

@@ -59,6 +59,8 @@ type Query struct {
 	Sequence  int64
 	Plan      string
 	State     State
+	// Most bounds the number of entries, the newest first. Zero is no bound.
+	Most int
 }
 
 // Matches reports whether an entry is selected.

@@ -84,7 +84,7 @@ func (d definition) expired(v *version, now time.Time) bool {
 }
 
 // session is the session token after the newest commit.
-func (c *container) session() string { return fmt.Sprintf("0:-1#%d", c.lsn) }
+func (c *container) session() string { return sessionToken(c.lsn) }
 
 func (c *container) name() string { return c.database.id + "/" + c.id }
 

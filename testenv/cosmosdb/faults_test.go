@@ -234,7 +234,9 @@ func TestAFaultThatDoesNotFitIsRefusedLoudly(t *testing.T) {
 	requireStatus(t, b.tryCreate(t.Context(), "a"), http.StatusNotImplemented, 0)
 	b.faults.Add(fault.On(history.CreateDocument).Before(fault.Action{Kind: fault.Lag}))
 	requireStatus(t, b.tryCreate(t.Context(), "a"), http.StatusNotImplemented, 0)
-	require.Len(t, b.account.Refusals(), 2)
+	b.faults.Add(fault.On(history.CreateDocument).Before(fault.Reject("amqp:internal-error")))
+	requireStatus(t, b.tryCreate(t.Context(), "a"), http.StatusNotImplemented, 0)
+	require.Len(t, b.account.Refusals(), 3)
 	require.Zero(t, b.account.Count("shop", "orders"))
 }
 

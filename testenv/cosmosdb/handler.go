@@ -73,7 +73,7 @@ func (a *Account) perform(q *request, activity string) (r reply, alive bool) {
 	return r, true
 }
 
-// dispatch finds the handler. created are the ids of documents that the request created.
+// dispatch finds the handler. created are the ids of the documents that a batch created.
 func (a *Account) dispatch(q *request) (r reply, created []string) {
 	if q.isData() && a.denied != nil {
 		return refuse(a.denied.status, a.denied.substatus, "the identity has no data plane role that allows this on the account"), nil

@@ -92,7 +92,7 @@ func (a *Account) queryDocuments(q *request, c *container, key partitionKey) rep
 		slices.SortStableFunc(found, func(x, y *version) int { return s.query.Compare(x.doc, y.doc) })
 	}
 	r := page(q, c, s, found, single)
-	r.session = "0:-1#" + strconv.FormatInt(w.lsn, 10)
+	r.session = sessionToken(w.lsn)
 	r.charge = round2(chargeQuery + chargeQueryPerDoc*float64(examined) + 0.1*kilobytes(len(r.body)))
 	return r
 }

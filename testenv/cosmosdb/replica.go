@@ -47,22 +47,24 @@ func (a *Account) look(q *request, c *container, head *version, now time.Time) v
 		return view{lost: &r}
 	}
 	if token > c.lsn {
-		return unreached()
+		return unreached(c.lsn)
 	}
 	v := a.behind(q, c, head, now)
 	switch {
 	case v.has == nil:
 		return full
 	case asked && token > v.lsn && (a.lag.Tokens || q.lagged):
-		return unreached()
+		return unreached(v.lsn)
 	case asked && !a.lag.Tokens && !q.lagged:
 		return full
 	}
 	return v
 }
 
-func unreached() view {
+// unreached is the answer of a replica that has not reached the token. It tells how far the replica is.
+func unreached(lsn int64) view {
 	r := refuse(http.StatusNotFound, substatusSessionUnreached, "the read session is not available for the session token")
+	r.session = sessionToken(lsn)
 	return view{lost: &r}
 }
 
@@ -120,7 +122,7 @@ func (a *Account) readDocument(q *request, c *container, key partitionKey, now t
 	if w.lost != nil {
 		return *w.lost
 	}
-	session := "0:-1#" + strconv.FormatInt(w.lsn, 10)
+	session := sessionToken(w.lsn)
 	v := a.see(c, head, w)
 	if v == nil {
 		n := notFound()
@@ -134,6 +136,9 @@ func (a *Account) readDocument(q *request, c *container, key partitionKey, now t
 	}
 	return r
 }
+
+// sessionToken writes a session token: the range, and how far it has come.
+func sessionToken(lsn int64) string { return rangeID + ":-1#" + strconv.FormatInt(lsn, 10) }
 
 // sessionLSN reads the log sequence number of a session token such as 0:-1#12. asked is false when there is no token.
 func sessionLSN(token string) (lsn int64, asked, ok bool) {

@@ -66,10 +66,12 @@ func TestATokenThatTheReplicaHasNotReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, setup{client: once()})
 		b.create(t, "a", `{"id":"a"}`)
+		time.Sleep(time.Second)
 		b.account.SetLag(cosmosdb.Lag{By: time.Second, Tokens: true})
 		b.create(t, "b", `{"id":"b"}`)
 		_, err := b.read(t.Context(), "b", withToken("0:-1#2"))
-		requireStatus(t, err, http.StatusNotFound, 1002)
+		re := requireStatus(t, err, http.StatusNotFound, 1002)
+		require.Equal(t, "0:-1#1", re.RawResponse.Header.Get("x-ms-session-token"), "the replica tells how far it is")
 		time.Sleep(time.Second)
 		_, err = b.read(t.Context(), "b", withToken("0:-1#2"))
 		require.NoError(t, err)

@@ -148,10 +148,14 @@ func (q *request) wantsMinimal() bool {
 	return strings.Contains(strings.ToLower(q.header.Get("Prefer")), "return=minimal")
 }
 
-// maxItems is the page size that the client asked for, or a default.
+// maxItems is the page size that the client asked for; -1 leaves it to the service, and so does nothing.
 func (q *request) maxItems() int {
-	if n, err := strconv.Atoi(q.header.Get("x-ms-max-item-count")); err == nil && n > 0 {
+	n, err := strconv.Atoi(q.header.Get("x-ms-max-item-count"))
+	switch {
+	case err == nil && n > 0:
 		return n
+	case err == nil && n == -1:
+		return 1000
 	}
 	return 100
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,9 +19,10 @@ type Server struct {
 }
 
 // Serve starts serving plain HTTP/1 on a listener and returns at once. The server owns the listener.
-func (a *Account) Serve(l net.Listener) *Server {
-	return start(l, a, "http")
-}
+func (a *Account) Serve(l net.Listener) *Server { return Serve(l, a) }
+
+// Serve is like [Account.Serve] for another door of an account, such as [Account.ComputeGateway].
+func Serve(l net.Listener, h http.Handler) *Server { return start(l, h, "http") }
 
 // ServeTLS starts serving HTTPS on a listener, HTTP/1 and HTTP/2, with a certificate made for localhost and the loopback
 // addresses. The server owns the listener.
@@ -48,7 +48,7 @@ func start(l net.Listener, h http.Handler, scheme string) *Server {
 			Handler:           h,
 			ReadHeaderTimeout: time.Minute,
 			// Broken connections are what this server is for; they are in the history, not in a log.
-			ErrorLog: slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelError),
+			ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		},
 	}
 	go func() { s.done <- s.server.Serve(l) }()

@@ -25,6 +25,8 @@ func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, act
 	switch act.Kind {
 	case fault.None:
 		return nil
+	case fault.Refuse, fault.Garble:
+		o.reply = a.falseReply(q, act, phase, r)
 	case fault.Lag:
 		if phase == fault.Before && q.lags() {
 			q.lagged = true
@@ -38,10 +40,6 @@ func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, act
 		}
 	case fault.Silence:
 		o.fate = silent
-	case fault.Refuse:
-		o.reply = refusedBy(act, r)
-	case fault.Garble:
-		o.reply = garbled(act, phase, r)
 	default:
 		o.reply = a.refuseFault(q, fmt.Sprintf("the fault kind %d", act.Kind))
 	}
@@ -76,6 +74,18 @@ func (a *Account) silence(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-a.closed:
+	}
+}
+
+// falseReply makes the reply of a Refuse or a Garble. A Refuse needs a status that HTTP knows.
+func (a *Account) falseReply(q *request, act fault.Action, phase fault.Phase, real reply) reply {
+	switch {
+	case act.Status != 0 && (act.Status < 200 || act.Status > 599), act.Status == 0 && act.Kind == fault.Refuse:
+		return a.refuseFault(q, fmt.Sprintf("a fault with the status %d", act.Status))
+	case act.Kind == fault.Refuse:
+		return refusedBy(act, real)
+	default:
+		return garbled(act, phase, real)
 	}
 }
 

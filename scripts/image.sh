@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the container image with docker, podman or buildah, whichever is there, and states its size; fails above the
-# bound. Without any of them it builds the binary alone, with the Dockerfile's own go build line, and states that size.
+# Builds the container image with docker, podman or buildah, whichever is there, states its size, which has a bound, and
+# tries it: the worker must be alive but not ready without its services, by its own health check, and must end with 0 when
+# it is told to stop. Without any builder it builds the binary alone, with the Dockerfile's own go build line.
 #
 #   scripts/image.sh                       orderworker:dev for linux/amd64
 #   IMAGE=name:tag PLATFORM=linux/arm64 scripts/image.sh
@@ -46,6 +47,79 @@ binary() {
 	state "the binary for $platform" "$(stat -c %s "$out/orderworker" 2>/dev/null || stat -f %z "$out/orderworker")"
 }
 
+# Nothing listens on these ports: the worker lives, and waits for its services.
+services=(
+	"SERVICEBUS_CONNECTION_STRING=Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=none;SharedAccessKey=bm9uZQ==;UseDevelopmentEmulator=true;"
+	"COSMOS_ENDPOINT=http://127.0.0.1:1"
+	"COSMOS_KEY=bm9uZQ=="
+)
+
+# tried takes the name of a function that runs the program inside the container with the arguments given to it.
+tried() {
+	local inside=$1 attempt
+	"$inside" version
+	for attempt in $(seq 1 20); do
+		if "$inside" healthcheck >/dev/null 2>&1; then
+			break
+		fi
+		if [ "$attempt" = 20 ]; then
+			echo "image: the health check does not pass" >&2
+			return 1
+		fi
+		sleep 0.5
+	done
+	if "$inside" healthcheck --path /readyz >/dev/null 2>&1; then
+		echo "image: the worker says that it is ready, without any service" >&2
+		return 1
+	fi
+}
+
+try_engine() {
+	local name=orderworker-try-$$ code
+	trap '"$builder" rm -f '"$name"' >/dev/null 2>&1' EXIT
+	"$builder" run -d --name "$name" --read-only --cap-drop ALL "${services[@]/#/--env=}" "$image" >/dev/null
+	in_engine() { "$builder" exec "$name" /orderworker "$@"; }
+	tried in_engine
+	"$builder" stop -t 40 "$name" >/dev/null
+	code=$("$builder" inspect --format '{{.State.ExitCode}}' "$name")
+	stopped "$code"
+}
+
+# buildah has no engine: the program runs in the image's file system, as the image's user.
+try_buildah() {
+	local container root port process change code=0
+	if [ "$(id -u)" != 0 ]; then
+		echo "image: NOT TRIED, since buildah without root cannot give its file system to chroot" >&2
+		return 0
+	fi
+	change=$(PATH=$PATH:/usr/sbin:/sbin command -v chroot)
+	container=$(buildah from "$image")
+	trap 'buildah rm '"$container"' >/dev/null' EXIT
+	root=$(buildah mount "$container")
+	port=$((20000 + RANDOM % 20000))
+	exec_in_root() {
+		exec env -i GOMEMLIMIT=400MiB "WORKER_HEALTH_ADDRESS=127.0.0.1:$port" "${services[@]}" \
+			"$change" --userspec=65532:65532 "$root" /orderworker "$@"
+	}
+	in_root() { (exec_in_root "$@"); }
+	# exec, so that the signal reaches the program and not a shell before it.
+	(exec_in_root run) >/dev/null &
+	process=$!
+	tried in_root || code=$?
+	kill -TERM "$process"
+	[ "$code" = 0 ] || return "$code"
+	wait "$process" || code=$?
+	stopped "$code"
+}
+
+stopped() {
+	if [ "$1" != 0 ]; then
+		echo "image: told to stop, the worker ended with $1" >&2
+		return 1
+	fi
+	echo "image: alive, not ready without services, ends with 0 on SIGTERM"
+}
+
 builder=
 if [ -z "${IMAGE_BINARY_ONLY:-}" ]; then
 	if command -v docker >/dev/null && docker info >/dev/null 2>&1; then
@@ -69,8 +143,11 @@ podman)
 	size=$(podman image inspect --format '{{.Size}}' "$image")
 	;;
 buildah)
-	buildah build --format docker "${arguments[@]}" .
-	size=$(buildah inspect --type image --format '{{.Docker.Size}}' "$image")
+	buildah build --layers --format docker "${arguments[@]}" .
+	archive=$(mktemp -d)
+	buildah push -q "$image" "docker-archive:$archive/image.tar"
+	size=$(stat -c %s "$archive/image.tar")
+	rm -rf "$archive"
 	;;
 *)
 	if [ "${IMAGE_REQUIRED:-0}" = 1 ]; then
@@ -83,3 +160,12 @@ buildah)
 	;;
 esac
 state "$image for $platform, built with $builder," "$size"
+
+host=linux/$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+if [ "$platform" != "$host" ]; then
+	echo "image: NOT TRIED, since this machine is $host" >&2
+elif [ "$builder" = buildah ]; then
+	try_buildah
+else
+	try_engine
+fi

@@ -42,24 +42,30 @@ func TestAWriteWhoseAnswerIsLostIsRecognisedAsOwn(t *testing.T) {
 	for _, shape := range []struct {
 		name, op string
 		parts    []worker.Document
-	}{{"create", history.CreateDocument, nil}, {"batch", history.ExecuteBatch, lines(2)}} {
+		setup    setup
+		more     int
+	}{
+		{"create", history.CreateDocument, nil, setup{}, 0},
+		{"batch", history.ExecuteBatch, lines(2), setup{}, 0},
+		{"marker", history.ExecuteBatch, nil, withMarkers(time.Hour), 1},
+	} {
 		for _, tt := range lostAnswers {
 			t.Run(shape.name+" when "+tt.name, func(t *testing.T) {
-				inBubble(t, setup{}, func(e *env) {
+				inBubble(t, shape.setup, func(e *env) {
 					e.faults.Add(fault.On(shape.op).After(tt.action))
 					c := commit("1042", body, shape.parts...)
 					o := e.commit(c)
 					require.Equal(e.t, worker.Own, judge(c, o, body))
-					require.Equal(e.t, 1+len(shape.parts), e.account.Count(database, container))
+					require.Equal(e.t, 1+len(shape.parts)+shape.more, e.account.Count(database, container))
 					require.Equal(e.t, c.Attempt, e.document("1042")["request"].(map[string]any)["attempt"])
 				})
 			})
 			t.Run(shape.name+" that never arrived when "+tt.name, func(t *testing.T) {
-				inBubble(t, setup{}, func(e *env) {
+				inBubble(t, shape.setup, func(e *env) {
 					e.faults.Add(fault.On(shape.op).Before(tt.action))
 					o := e.commit(commit("1042", body, shape.parts...))
 					require.True(e.t, o.Created)
-					require.Equal(e.t, 1+len(shape.parts), e.account.Count(database, container))
+					require.Equal(e.t, 1+len(shape.parts)+shape.more, e.account.Count(database, container))
 				})
 			})
 		}

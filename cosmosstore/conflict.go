@@ -154,6 +154,8 @@ func (f finder) hasPart(ctx context.Context, id, attempt string) (bool, error) {
 			wrote, ok := attemptOf(id, g.body)
 			return ok && (wrote == "" || wrote == attempt), nil
 		case absent, lagging, senseless:
+		case refused:
+			return false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
 		default:
 			return false, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
 		}

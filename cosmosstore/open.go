@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -40,8 +41,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // containerMaxAge is how old the store's knowledge of its container may be when Ready is asked.
 const containerMaxAge = 5 * time.Minute
 
-// Ready reports whether documents can be read, with one read of a document that never exists, and now and then whether
-// account and container still fit. It does not write: whether writes are allowed shows with the first of them.
+// Ready reports whether the store can be used: with one read of a document that never exists, after a failed write also
+// with one create that is always refused, and now and then by reading whether account and container still fit.
 func (s *Store) Ready(ctx context.Context) error {
 	sess, err := s.session(ctx)
 	if err != nil {
@@ -55,7 +56,13 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.probe(ctx, sess); err != nil {
 		return err
 	}
-	return s.checkRegions()
+	if err := s.checkRegions(); err != nil {
+		return err
+	}
+	if s.doubtWrites.Load() {
+		return s.probeWrite(ctx, sess)
+	}
+	return nil
 }
 
 // renew reads the container again for a session that is getting old. The client stays.
@@ -87,4 +94,30 @@ func (s *Store) probe(ctx context.Context, sess *session) error {
 		s.forget(sess)
 	}
 	return outOfTime(ctx, err)
+}
+
+// probeWrite sends a create that can have no effect, since its body is no JSON: the refusal for that says that creates are
+// answered, and are allowed. Reads may work while writes do not: rights differ, and in a fail-over so do regions.
+func (s *Store) probeWrite(ctx context.Context, sess *session) error {
+	opCtx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
+	defer cancel()
+	resp, err := sess.container.CreateItem(opCtx, azcosmos.NewPartitionKeyString(probeID), []byte("{"), nil)
+	a := answer{failure: broken, text: "a create without sense was not refused"}
+	switch {
+	case err != nil:
+		a = answerTo(err)
+	case resp.RawResponse != nil:
+		a = answerOf(resp.RawResponse)
+	}
+	c := classify(opCreate, a)
+	switch {
+	case a.status == http.StatusBadRequest:
+		s.doubtWrites.Store(false)
+		return nil
+	case a.status == http.StatusUnauthorized:
+		c = misconfigured
+	case c == misconfigured:
+		s.forget(sess)
+	}
+	return outOfTime(ctx, storeError(opCreate, c, a, false))
 }

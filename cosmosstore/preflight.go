@@ -61,8 +61,8 @@ func incurable(err error) bool {
 }
 
 // Check looks at account, container and options as they are now and returns what is wrong or doubtful, faults first. It
-// reads the container and one document that does not exist, and writes nothing, so it cannot tell whether creates are
-// allowed. No finding means that all is well.
+// reads the container and one document that does not exist, and sends one create whose body is no JSON, which shows whether
+// creates are allowed and stores nothing. No finding means that all is well.
 func (s *Store) Check(ctx context.Context) []Finding {
 	sess, err := s.session(ctx)
 	if err != nil {
@@ -82,6 +82,8 @@ func (s *Store) Check(ctx context.Context) []Finding {
 		found = errorFindings(err, found)
 	}
 	if err := s.checkRegions(); err != nil {
+		found = errorFindings(err, found)
+	} else if err := s.probeWrite(ctx, sess); err != nil {
 		found = errorFindings(err, found)
 	}
 	return faultsFirst(found)

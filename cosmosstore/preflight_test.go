@@ -26,7 +26,7 @@ func TestACheckOfAGoodContainerFindsNothingAndWritesNothing(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		require.Empty(e.t, e.store.Check(e.ctx()))
 		require.Zero(e.t, e.account.Count(database, container))
-		require.Zero(e.t, e.requests(history.CreateDocument))
+		require.Zero(e.t, e.history.Count(func(ev history.Event) bool { return ev.Effect }))
 	})
 }
 
@@ -59,6 +59,9 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		}, cosmosstore.Fault, []string{"several regions", "multi-region writes"}},
 		{"rights are missing", nil, nil, func(e *env) { e.account.DenyData(0) },
 			cosmosstore.Fault, []string{"403", "data plane role"}},
+		{"creates alone are forbidden", nil, nil, func(e *env) {
+			e.faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Reply(403, 5302)))
+		}, cosmosstore.Fault, []string{"create: 403/5302", "data plane role"}},
 		{"the store is down", nil, nil, func(e *env) {
 			e.faults.Add(fault.On("cosmosdb.*").Always().Before(fault.Reply(503, 0)))
 		}, cosmosstore.Fault, []string{"503"}},

@@ -35,6 +35,7 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 		w = s.batch(ctx, sess, p)
 	}
 	w.over = ctx.Err() != nil
+	s.doubtWrites.Store(w.class == unavailable || w.class == unclear || w.class == misconfigured)
 	return w
 }
 

@@ -80,7 +80,12 @@ func (s *Store) openLocked(ctx context.Context) *opening {
 		o.session, o.err = s.open(onLeash(ctx))
 		s.mu.Lock()
 		s.opening = nil
-		if o.err == nil && !s.closed {
+		switch {
+		case o.err != nil:
+		case s.closed:
+			o.session.client.Close()
+			o.session, o.err = nil, &worker.UnavailableError{Cause: errClosed}
+		default:
 			s.current = o.session
 		}
 		s.mu.Unlock()

@@ -303,6 +303,26 @@ func TestATokenSignsIn(t *testing.T) {
 	})
 }
 
+func TestAfterAFailedWriteReadyAsksWhetherWritesWorkAgain(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		e.faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Reply(503, 0)))
+		_, err := e.store.Commit(e.ctx(), commit("1", `{}`))
+		requireAs[*worker.UnavailableError](e.t, err)
+		requireAs[*worker.UnavailableError](e.t, e.store.Ready(e.ctx()))
+		e.faults.Clear()
+		require.NoError(e.t, e.store.Ready(e.ctx()))
+		before := e.requests(history.CreateDocument)
+		require.NoError(e.t, e.store.Ready(e.ctx()))
+		require.Equal(e.t, before, e.requests(history.CreateDocument), "once is enough")
+		require.Zero(e.t, e.account.Count(database, container), "what it sends is never stored")
+
+		e.faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Reply(403, 5302)))
+		_, err = e.store.Commit(e.ctx(), commit("1", `{}`))
+		requireAs[*worker.MisconfiguredError](e.t, err)
+		requireAs[*worker.MisconfiguredError](e.t, e.store.Ready(e.ctx()))
+	})
+}
+
 func TestReadyCostsOneReadAndNowAndThenTheContainer(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		for range 3 {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -27,6 +28,9 @@ type Store struct {
 	log     *slog.Logger
 
 	openers sync.WaitGroup // goroutines that open a session
+
+	// doubtWrites tells that the last write got no answer that only a working store gives.
+	doubtWrites atomic.Bool
 
 	mu sync.Mutex
 	// guarded by mu

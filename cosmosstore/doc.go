@@ -1,0 +1,70 @@
+// Package cosmosstore keeps the documents of messages in one container of an Azure Cosmos DB account, as [worker.Store]
+// demands. It uses azcosmos unmodified.
+//
+// # What it promises
+//
+// [Store.Commit] creates all documents of a message, or none, and at most once per key: the first of them, the guard, has
+// an id that belongs to the key alone, and its creation decides. One document is one conditional create; several are one
+// transactional batch that begins with the guard. When the guard exists already, the store returns what stands there, on
+// every path on which it can learn of it, and judges nothing itself: see [worker.Judge].
+//
+// An error never means that the documents are not there unless it says so. [worker.UnavailableError] and its field
+// Ambiguous say what is known; the same commit may be sent again at any time, since its attempt lets it recognise its own
+// document. Any number of processes may use one container. All methods may be called concurrently.
+//
+// The promise ends where the service's own does: an account with several write regions lets two creates of one id succeed,
+// so it is refused, at the start and, within the five minutes after which azcosmos reads the account again, while running;
+// and a forced fail-over of an account with several regions and a consistency below strong may lose the newest documents,
+// so that their messages are new again.
+//
+// # What a message becomes
+//
+// The content of each document is a member of its own, named by the type, so that nothing in it can override what the store
+// writes. The container's own partition key path takes the id of the guard.
+//
+//	{ "id": "1042", "pk": "1042", "type": "order", "order": { ...content... },
+//	  "exactNumbers": { "/amount": "12345678901234567890" },
+//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "hash": "...", "recipe": {...}, "attempt": "...",
+//	               "sequenceNumber": 7, "enqueuedAt": "...", "committedAt": "...", "parts": ["line-1"] } }
+//
+//	{ "id": "1042~part.line-1", "pk": "1042", "type": "line", "line": { ...content... },
+//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "attempt": "...", "part": "line-1", "guard": "1042", ... } }
+//
+// exactNumbers holds the text of numbers that the service would round, and partTTLs, beside parts, the times to live of
+// parts that have one. A later change of a document by others must leave request alone. With [Options.Markers] the guard is
+// a document of its own, {"id": "1042~part.marker", "type": "marker", "request": {...}, "ttl": ...}, and the others are as
+// above.
+//
+// # What it costs
+//
+// A new message is one create or one batch. A duplicate is one refused create and one read, with markers two. Find reads
+// the guard and every part. The first call reads account and container before that. [worker.Outcome] counts what was sent.
+//
+// # Which fault is covered by which test
+//
+//   - Statuses, substatuses and failures of the transport, on every operation: TestClassifyEveryStatusOnEveryOperation,
+//     TestClassifyEveryFailureOfTheTransport, TestEveryStatusThatStopsTheStoreCondemnsNoMessage.
+//   - A write whose answer is lost, over HTTP/1, HTTP/2 and in process: TestAWriteWhoseAnswerIsLostIsRecognisedAsOwn,
+//     TestOverSocketsALostAnswerIsRecognisedAsOwn, TestAWriteThatStaysAmbiguousIsReportedAsSuch,
+//     TestALostAnswerCostsOneRepeatedWriteAndNoMore.
+//   - Conflicts: TestEveryPathToAConflictEndsInARecordToBeJudged, TestFiftyCopiesAtOnceMakeOneOrder,
+//     TestWhateverStandsThereIsReadAndNeverTakenForEqual.
+//   - A conflict without a document: TestAConflictWithNothingToReadIsTriedOnceMoreAndThenGivenBack,
+//     TestAConflictOnAUniqueKeyIsGivenBackWithItsOwnReason, TestADocumentThatExpiredBeforeItsConflictWasReadIsCreatedAgain,
+//     TestALaggingReplicaIsNotTakenForAnAbsentDocument, TestAReplyThatIsAnotherDocumentIsNotJudged.
+//   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
+//     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate.
+//   - Limits: TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent, TestAServiceThatIsStricterThanTheEstimateDecides.
+//   - Throttling, contention, splits: TestAHintOfTheStoreIsPassedOnAndNotSleptThrough, TestAContendedCreateIsRepeatedShortly,
+//     TestAWriteThroughAPartitionSplitSucceeds, TestABatchThatIsContendedOrThrottledForAWhileIsCommitted.
+//   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore,
+//     TestCredentialsThatAreRefusedEverywhereCondemnNoMessage, TestRightsThatAreMissingAndArrive.
+//   - The account read: TestAFailedFirstAccountReadPoisonsNothing, TestAnAccountReadThatHangsHoldsNoCallLongerThanItsTime,
+//     TestAnAccountReadThatHangsLaterDelaysNothing, TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites.
+//   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
+//     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
+//   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,
+//     TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice.
+//   - All at once, by seeds: TestRandomFaultsLoseAndDoubleNothing; and the contract of every store:
+//     TestTheStoreKeepsTheContract.
+package cosmosstore

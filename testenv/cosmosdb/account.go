@@ -103,7 +103,7 @@ func (closedError) NonRetriable() {}
 
 // Close ends delays and silences at once, without the effects that were still to come, and waits for the requests of the
 // in-process transport. The documents can still be inspected afterwards. Close always returns nil. Bubbles must close
-// their account before they end.
+// their account before they end, and let a client that is between two tries finish first.
 func (a *Account) Close() error {
 	a.mu.Lock()
 	if !a.shut {

@@ -121,6 +121,8 @@ func (o outcome) response(r *http.Request) (*http.Response, error) {
 	switch {
 	case o.fate == silent && r.Context().Err() != nil:
 		return nil, failed(r, r.Context().Err())
+	case o.fate == silent, o.fate == ended:
+		return nil, failed(r, closedError{})
 	case o.fate != sent && o.condition == StreamReset:
 		return nil, failed(r, streamError{})
 	case o.fate != sent && o.condition == ConnectionRefused:

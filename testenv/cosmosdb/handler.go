@@ -17,6 +17,7 @@ const (
 	sent   fate = iota
 	cut         // the connection breaks instead
 	silent      // nothing is sent until the client gives up
+	ended       // the account was closed meanwhile
 )
 
 // outcome is how a request ends.
@@ -40,7 +41,7 @@ func (a *Account) serve(ctx context.Context, q *request) outcome {
 	}
 	r, alive := a.perform(q, activity)
 	if !alive {
-		return outcome{fate: cut}
+		return outcome{fate: ended}
 	}
 	if o := a.strike(ctx, q, fault.After, activity, r); o != nil {
 		return *o

@@ -16,7 +16,7 @@ import (
 func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, activity string, r reply) *outcome {
 	act := a.opts.Faults.At(fault.Point{Op: q.op, Key: q.key, Phase: phase})
 	if !a.wait(act.Delay) {
-		return &outcome{fate: cut}
+		return &outcome{fate: ended}
 	}
 	if act.Do != nil {
 		act.Do()

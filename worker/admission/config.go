@@ -106,19 +106,19 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	fault(c.Content != Object && c.Content != JSON && c.Content != Bytes, "Content %q is not object, json or bytes", c.Content)
-	fault(binary && c.Content != Bytes, "Body.Binary is set by Content: use Content %q", Bytes)
-	fault(c.MaxDepth < 1, "MaxDepth %d must be at least 1", c.MaxDepth)
-	fault(c.MaxKeyBytes < 1, "MaxKeyBytes %d must be at least 1", c.MaxKeyBytes)
+	fault(c.Content != Object && c.Content != JSON && c.Content != Bytes, "field Content %q is not object, json or bytes", c.Content)
+	fault(binary && c.Content != Bytes, "field Body.Binary is set by Content: use Content %q", Bytes)
+	fault(c.MaxDepth < 1, "field MaxDepth %d must be at least 1", c.MaxDepth)
+	fault(c.MaxKeyBytes < 1, "field MaxKeyBytes %d must be at least 1", c.MaxKeyBytes)
 	if c.Content == Bytes {
-		fault(c.Form != fingerprint.FormBytes, "Form %q needs Content %q or %q", c.Form, Object, JSON)
-		fault(c.KeySource.kind == sourcePointer, "KeySource %s needs Content %q or %q", c.KeySource, Object, JSON)
-		fault(c.CloudEventData, "CloudEventData needs Content %q or %q", Object, JSON)
-		fault(c.UnwrapJSONString, "UnwrapJSONString needs Content %q or %q", Object, JSON)
-		fault(c.StrictContentType, "StrictContentType needs Content %q or %q", Object, JSON)
+		fault(c.Form != fingerprint.FormBytes, "field Form %q needs Content %q or %q", c.Form, Object, JSON)
+		fault(c.KeySource.kind == sourcePointer, "field KeySource %s needs Content %q or %q", c.KeySource, Object, JSON)
+		fault(c.CloudEventData, "field CloudEventData needs Content %q or %q", Object, JSON)
+		fault(c.UnwrapJSONString, "field UnwrapJSONString needs Content %q or %q", Object, JSON)
+		fault(c.StrictContentType, "field StrictContentType needs Content %q or %q", Object, JSON)
 	}
 	if _, err := c.Recipe(); err != nil {
-		errs = append(errs, fmt.Errorf("Form, Ignore, Only: %w", err))
+		errs = append(errs, fmt.Errorf("fields Form, Ignore, Only: %w", err))
 	}
 	return errors.Join(errs...)
 }
@@ -128,11 +128,11 @@ func (c Config) validateConsumer() error {
 	case c.Consumer == "":
 		return nil
 	case blank(c.Consumer) || !utf8.ValidString(c.Consumer):
-		return errors.New("Consumer must be text with at least one visible character")
+		return errors.New("field Consumer must be text with at least one visible character")
 	case len(c.Consumer) > maxConsumerBytes:
-		return fmt.Errorf("Consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
+		return fmt.Errorf("field Consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
 	case strings.TrimSpace(c.Consumer) != c.Consumer:
-		return fmt.Errorf("Consumer %q begins or ends with a blank", c.Consumer)
+		return fmt.Errorf("field Consumer %q begins or ends with a blank", c.Consumer)
 	}
 	return nil
 }

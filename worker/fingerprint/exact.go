@@ -83,7 +83,7 @@ func newReader(body []byte) *canonicaliser {
 
 // survivesDouble reports whether the shortest decimal that names the nearest double has the same value as the number.
 func survivesDouble(raw []byte) bool {
-	if len(raw) <= 15 && bytes.IndexAny(raw, "eE") < 0 {
+	if len(raw) <= 15 && !bytes.ContainsAny(raw, "eE") {
 		return true // At most 15 digits survive, and without an exponent none is near the ends of the range.
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)

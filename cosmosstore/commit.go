@@ -40,7 +40,7 @@ func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.O
 			break
 		}
 		k.last = s.write(ctx, sess, p)
-		if o, err, end := k.step(ctx); end {
+		if o, end, err := k.step(ctx); end {
 			return o, err
 		}
 		if k.last.over {
@@ -65,29 +65,29 @@ type committer struct {
 }
 
 // step acts on the last write. End tells that the commit is over.
-func (k *committer) step(ctx context.Context) (o worker.Outcome, err error, end bool) {
+func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err error) {
 	w := k.last
 	if w.op == opBatchCreate {
 		k.tally.known() // the batch was rolled back, and its reply says so
 	}
 	switch w.class {
 	case done:
-		return worker.Outcome{Created: true}, nil, true
+		return worker.Outcome{Created: true}, true, nil
 	case exists:
 		if w.index >= k.plan.guards {
-			return worker.Outcome{Blocking: k.plan.docs[w.index].name}, nil, true
+			return worker.Outcome{Blocking: k.plan.docs[w.index].name}, true, nil
 		}
 		k.conflicts++
 		r, err := k.readConflict(ctx)
-		return worker.Outcome{Existing: r}, err, r != nil || err != nil
+		return worker.Outcome{Existing: r}, r != nil || err != nil, err
 	case senseless:
 		k.store.report(ctx, w.op, w.answer, k.documentID)
 		r, err := k.readBack(ctx)
-		return worker.Outcome{Existing: r}, err, r != nil || err != nil
+		return worker.Outcome{Existing: r}, r != nil || err != nil, err
 	case unclear, contended:
-		return worker.Outcome{}, nil, false
+		return worker.Outcome{}, false, nil
 	case refused:
-		return worker.Outcome{}, k.refused(ctx, w.op, w.answer, reason.NeverStorable), true
+		return worker.Outcome{}, true, k.refused(ctx, w.op, w.answer, reason.NeverStorable)
 	}
 	if w.class == misconfigured {
 		k.store.forget(k.sess)
@@ -95,7 +95,7 @@ func (k *committer) step(ctx context.Context) (o worker.Outcome, err error, end 
 	if w.class != unavailable {
 		k.store.report(ctx, w.op, w.answer, k.documentID)
 	}
-	return worker.Outcome{}, storeError(w.op, w.class, w.answer, k.tally.ambiguous()), true
+	return worker.Outcome{}, true, storeError(w.op, w.class, w.answer, k.tally.ambiguous())
 }
 
 // refused tells a refusal of this message from one of the whole store, by asking for something else.

@@ -234,6 +234,36 @@ func TestCredentialsThatAreRefusedEverywhereCondemnNoMessage(t *testing.T) {
 	})
 }
 
+func TestAStoreThatFailsWhileAConflictIsReadCondemnsNoMessage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		action fault.Action
+		fatal  bool
+	}{
+		"503": {fault.Reply(503, 0), false}, "throttled": {fault.Throttle(time.Minute), false}, "dropped": {fault.DropReply(), false},
+		"silent": {fault.Action{Kind: fault.Silence}, false}, "403": {fault.Reply(403, 0), true}, "404/1003": {fault.Reply(404, 1003), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{}, func(e *env) {
+				e.commit(commit("1", `{}`, lines(1)...))
+				e.faults.Add(fault.On(history.ReadDocument).Always().Before(tt.action))
+				_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(1)...))
+				_, errFind := e.store.Find(e.ctx(), "1")
+				for _, err := range []error{err, errFind} {
+					if tt.fatal {
+						requireAs[*worker.MisconfiguredError](e.t, err)
+					} else {
+						require.False(e.t, requireAs[*worker.UnavailableError](e.t, err).Ambiguous)
+					}
+				}
+				e.faults.Clear()
+				e.faults.Add(fault.On(history.ReadDocument).Key("1~part.line-1").Always().Before(tt.action))
+				_, err = e.store.Find(e.ctx(), "1")
+				require.Error(e.t, err, "a part that cannot be read is not called missing")
+			})
+		})
+	}
+}
+
 func TestAReplyThatIsAnotherDocumentIsNotJudged(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		e.commit(commit("1", `{}`))

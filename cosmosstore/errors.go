@@ -18,9 +18,6 @@ type answerError struct {
 
 func (e *answerError) Error() string { return fmt.Sprintf("cosmosstore: %s: %v", e.op, e.answer) }
 
-// Status returns the HTTP status and substatus of the answer; both are zero when there was none.
-func (e *answerError) Status() (status, substatus int) { return e.answer.status, e.answer.substatus }
-
 // storeError turns a class that ends a call into the error that the engine knows. Classes that a call can go on from are
 // unavailable here.
 func storeError(op operation, c class, a answer, ambiguous bool) error {

@@ -196,7 +196,7 @@ func ParseConnectionString(s string) (endpoint string, key Key, err error) {
 		}
 	}
 	if endpoint == "" || key == "" {
-		return "", "", errors.New("cosmosstore: a connection string must have the form AccountEndpoint=...;AccountKey=...")
+		return "", "", errors.New("cosmosstore: the connection string lacks AccountEndpoint or AccountKey")
 	}
 	return endpoint, key, nil
 }

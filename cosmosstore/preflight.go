@@ -101,6 +101,14 @@ func faultsFirst(all []Finding) []Finding {
 	return append(faults, rest...)
 }
 
+// Findings returns an error of [Open] or of a [Store] as faults, one for each thing that must be put right.
+func Findings(err error) []Finding {
+	if err == nil {
+		return nil
+	}
+	return errorFindings(err, nil)
+}
+
 // errorFindings adds an error as faults; several misconfigurations become one fault each.
 func errorFindings(err error, found []Finding) []Finding {
 	if many, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
@@ -112,8 +120,17 @@ func errorFindings(err error, found []Finding) []Finding {
 		}
 		return append(found, Finding{Severity: Fault, Text: plainSentence(many.Cause), Fix: many.Fix})
 	}
-	return append(found, Finding{Severity: Fault, Text: plainSentence(err),
-		Fix: "Check that endpoint, network and account are up, and try again."})
+	if u, ok := errors.AsType[*worker.UnavailableError](err); ok {
+		return append(found, Finding{Severity: Fault, Text: plainSentence(u.Cause),
+			Fix: "Check that endpoint, network and account are up, and try again."})
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			found = errorFindings(e, found)
+		}
+		return found
+	}
+	return append(found, Finding{Severity: Fault, Text: plainSentence(err), Fix: "Correct the setting that it names."})
 }
 
 // plainSentence is an error's text without the name of the package.

@@ -96,3 +96,21 @@ func TestMarkersThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
 	}
 	inBubble(t, setup{options: long}, func(e *env) { require.Empty(e.t, e.store.Check(e.ctx())) })
 }
+
+func TestFindingsNameEveryFaultOfAnErrorByItself(t *testing.T) {
+	_, err := cosmosstore.Open(t.Context(), cosmosstore.Options{Endpoint: "ftp://a", Container: "c"})
+	found := cosmosstore.Findings(err)
+	require.Len(t, found, 3, "scheme, credential, database")
+	require.Equal(t, "fault: endpoint scheme \"ftp\" is not https. Correct the setting that it names.", found[0].String())
+	require.Empty(t, cosmosstore.Findings(nil))
+
+	bad := func(s *cosmosdb.ContainerSpec) { s.KeyVersion, s.DefaultTTL = 1, 60 }
+	inBubble(t, setup{unopened: true, container: bad}, func(e *env) {
+		_, err := cosmosstore.Open(e.ctx(), e.options)
+		found := cosmosstore.Findings(err)
+		require.Len(e.t, found, 2)
+		require.Contains(e.t, found[0].Text, "version 1")
+		require.Contains(e.t, found[1].Text, "1m0s")
+		require.NotEqual(e.t, found[0].Fix, found[1].Fix)
+	})
+}

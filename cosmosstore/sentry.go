@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"time"
 )
 
 // errSeveralRegions is the refusal to send a write to an account that takes writes in several regions.

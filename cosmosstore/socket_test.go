@@ -76,7 +76,7 @@ func TestOverSocketsALostAnswerIsRecognisedAsOwn(t *testing.T) {
 func TestOverSocketsASilentAnswerIsCutShort(t *testing.T) {
 	overSockets(t, func(t *testing.T, e *env) {
 		require.NoError(t, e.store.Close())
-		e.options.RequestTimeout = 250 * time.Millisecond
+		e.options.RequestTimeout = time.Second
 		e.open()
 		e.faults.Add(fault.On(history.CreateDocument).After(fault.Action{Kind: fault.Silence}))
 		c := commit("1", `{}`)

@@ -12,7 +12,7 @@ import (
 // request only after 65 s. There is no timeout here: the sentry bounds every request.
 //
 // HTTP/2 connections are pinged when nothing has been read for a while, so that one that died in silence is found within
-// eight seconds.
+// five seconds.
 func newHTTPClient(roots *x509.CertPool) *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Client{
@@ -26,7 +26,7 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 			TLSHandshakeTimeout:   5 * time.Second,
 			ExpectContinueTimeout: time.Second,
 			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
+			HTTP2:                 &http.HTTP2Config{SendPingTimeout: 3 * time.Second, PingTimeout: 2 * time.Second},
 		},
 		// A redirect would turn a create into a GET, and its answer into a success.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

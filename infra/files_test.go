@@ -146,11 +146,11 @@ func TestOperationsPageKnowsEveryAlertAndEveryReason(t *testing.T) {
 	rules = append(rules, one(t, "worker", "Microsoft.Insights/metricAlerts"))
 	require.Greater(t, len(rules), 5)
 	for _, rule := range rules {
-		require.Contains(t, page, "`"+rule.Name+"`", "the page does not say what to do about this alert")
+		require.True(t, strings.Contains(page, "`"+rule.Name+"`"), "the page does not say what to do about %s", rule.Name)
 	}
 	for _, word := range literals(t, "../worker/reason") {
 		if regexp.MustCompile(`^[A-Z]\w+$`).MatchString(word) {
-			require.Contains(t, page, "`"+word+"`", "the page does not say what to do about this reason")
+			require.True(t, strings.Contains(page, "`"+word+"`"), "the page does not say what to do about %s", word)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 using './main.bicep'
 
-// Every value has a default, so that plain az needs none of these variables; azd sets the first four by itself.
+// Every value has a default, so that plain az needs none of these variables; azd sets the first three by itself. A
+// pipeline sets AZURE_PRINCIPAL_TYPE to ServicePrincipal.
 param environmentName = readEnvironmentVariable('AZURE_ENV_NAME', 'dev')
 param location = readEnvironmentVariable('AZURE_LOCATION', 'westeurope')
 param operatorPrincipalId = readEnvironmentVariable('AZURE_PRINCIPAL_ID', '')

@@ -71,7 +71,12 @@ type Conn struct {
 	closing      bool                // guarded by mu; a Close frame has been queued
 	ended        bool                // guarded by mu; done is closed
 	mute         Mute                // guarded by mu
+	starved      map[*Link]struct{}  // guarded by mu; links that were refused credit because too much is queued
 }
+
+// highWater is how many bytes may be queued before links get no more messages to send. Messages that wait here would be
+// locked and age, and use memory twice.
+const highWater = 1 << 20
 
 // Mute tells what a connection keeps back.
 type Mute int
@@ -104,6 +109,7 @@ func NewConn(nc net.Conn, cfg Config) *Conn {
 		cfg: cfg, nc: nc, in: frameReader{r: bufio.NewReaderSize(nc, 16<<10), max: cfg.MaxFrameSize},
 		wake: make(chan struct{}, 1), tick: make(chan time.Duration, 1), done: make(chan struct{}),
 		sessions: map[uint16]*Session{}, endsDue: map[uint16]int{}, peerMaxFrame: minMaxFrameSize,
+		starved: map[*Link]struct{}{},
 	}
 	c.lastRead.Store(time.Now().UnixNano())
 	return c
@@ -213,6 +219,24 @@ func (c *Conn) takeLinks() []*Link {
 		delete(c.sessions, ch)
 	}
 	return links
+}
+
+// feed asks the handler for the messages that links had to wait for.
+func (c *Conn) feed() {
+	c.mu.Lock()
+	var hungry []*Link
+	if len(c.starved) > 0 && len(c.out) < highWater {
+		for l := range c.starved {
+			if len(l.session.waiting) == 0 {
+				delete(c.starved, l)
+				hungry = append(hungry, l)
+			}
+		}
+	}
+	c.mu.Unlock()
+	for _, l := range hungry {
+		c.cfg.Handler.Credit(l)
+	}
 }
 
 func (c *Conn) signal() {

@@ -30,12 +30,17 @@ func (l *Link) endDrain() {
 	l.drain = false
 }
 
-// Reserve takes one credit of a receiving peer, for one message that will follow. It reports false without credit.
+// Reserve takes one credit of a receiving peer, for one message that will follow. It reports false without credit, and
+// while more is queued than the peer takes; then the handler's Credit is called again later.
 func (l *Link) Reserve() bool {
 	c := l.session.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.state != linkAttached || l.credit == 0 || c.closing || c.ended {
+		return false
+	}
+	if len(c.out) >= highWater || len(l.session.waiting) > 0 {
+		c.starved[l] = struct{}{}
 		return false
 	}
 	l.credit--

@@ -147,6 +147,7 @@ func (l *Link) goneLocked() {
 	s := l.session
 	l.state = linkGone
 	delete(s.links, l.attach.Handle)
+	delete(s.conn.starved, l)
 	for id, u := range s.unsettled {
 		if u.link == l {
 			delete(s.unsettled, id)

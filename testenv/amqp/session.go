@@ -80,6 +80,7 @@ func (s *Session) closeLocked() []*Link {
 			accepted = append(accepted, l)
 		}
 		l.state = linkGone
+		delete(s.conn.starved, l)
 	}
 	s.links, s.unsettled, s.waiting = nil, nil, nil
 	return accepted
@@ -150,6 +151,7 @@ func (s *Session) onFlow(f *Flow) error {
 		c.cfg.Handler.Credit(l)
 		l.endDrain()
 	}
+	c.feed()
 	return nil
 }
 

@@ -18,6 +18,7 @@ func (c *Conn) write() {
 			if buf = c.takeOut(buf); len(buf) > 0 {
 				idle = false
 				_, err = c.nc.Write(buf)
+				c.feed()
 			}
 		case d := <-c.tick:
 			ticker.Reset(d)

@@ -59,7 +59,10 @@ func (w *world) dial() *azservicebus.Client {
 }
 
 // dialSocket returns a client over a loopback socket.
-func (w *world) dialSocket() *azservicebus.Client {
+func (w *world) dialSocket() *azservicebus.Client { return w.dialAddress(w.listen()) }
+
+// listen opens the socket door and returns its address.
+func (w *world) listen() string {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(w.t, err)
@@ -67,7 +70,12 @@ func (w *world) dialSocket() *azservicebus.Client {
 	served := make(chan error, 1)
 	go func() { served <- w.Serve(ctx, l) }()
 	w.t.Cleanup(func() { cancel(); require.NoError(w.t, <-served) })
-	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString(l.Addr().String()), nil)
+	return l.Addr().String()
+}
+
+func (w *world) dialAddress(addr string) *azservicebus.Client {
+	w.t.Helper()
+	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString(addr), nil)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -129,11 +130,11 @@ type refusing struct {
 	cosmos interface {
 		Do(*http.Request) (*http.Response, error)
 	}
-	down bool
+	down atomic.Bool
 }
 
 func (r *refusing) Do(req *http.Request) (*http.Response, error) {
-	if r.down {
+	if r.down.Load() {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
 	return r.cosmos.Do(req)
@@ -143,12 +144,12 @@ func TestAConnectionThatIsRefusedIsNotAmbiguous(t *testing.T) {
 	wire := &refusing{}
 	inBubble(t, setup{options: func(o *cosmosstore.Options) { wire.cosmos = o.Transport; o.Transport = wire }}, func(e *env) {
 		e.commit(commit("1", `{}`))
-		wire.down = true
+		wire.down.Store(true)
 		_, err := e.store.Commit(e.ctx(), commit("1042", `{}`))
 		u := requireAs[*worker.UnavailableError](e.t, err)
 		require.False(e.t, u.Ambiguous)
 		require.ErrorAs(e.t, e.store.Ready(e.ctx()), new(*worker.UnavailableError))
-		wire.down = false
+		wire.down.Store(false)
 		require.NoError(e.t, e.store.Ready(e.ctx()))
 		require.True(e.t, e.commit(commit("1042", `{}`)).Created)
 	})

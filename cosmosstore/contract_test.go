@@ -22,11 +22,12 @@ func TestTheStoreKeepsTheContract(t *testing.T) {
 	for name, s := range map[string]setup{
 		"a document is the guard": {},
 		"a marker is the guard":   withMarkers(0),
-		"every reply is slow": {account: func(o *cosmosdb.Options) {
-			o.Faults.Add(fault.On("cosmosdb.*").Always().After(fault.Wait(time.Millisecond)))
-		}},
-		"reads lag by 30 ms": {prepare: func(a *cosmosdb.Account) { a.SetLag(cosmosdb.Lag{By: 30 * time.Millisecond}) }},
-		"reads are strong":   {account: func(o *cosmosdb.Options) { o.Consistency = "Strong" }},
+		"replies are slow and reads lag": {
+			account: func(o *cosmosdb.Options) {
+				o.Faults.Add(fault.On("cosmosdb.*").Always().After(fault.Wait(time.Millisecond)))
+			},
+			prepare: func(a *cosmosdb.Account) { a.SetLag(cosmosdb.Lag{By: 30 * time.Millisecond}) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := func(t *testing.T) worker.Store { return newEnv(t, s).store }

@@ -35,7 +35,7 @@ state() {
 binary() {
 	local out line
 	out=$(mktemp -d)
-	trap 'rm -rf "$out"' EXIT
+	trap "rm -rf '$out'" EXIT
 	line=$(sed -n 's/^ *\(go build .*\)$/\1/p' Dockerfile)
 	line=${line//\$\{VERSION\}/$version}
 	line=${line//\/out\//$out/}
@@ -76,7 +76,7 @@ tried() {
 
 try_engine() {
 	local name=orderworker-try-$$ code
-	trap '"$builder" rm -f '"$name"' >/dev/null 2>&1' EXIT
+	trap "$builder rm -f $name >/dev/null 2>&1" EXIT
 	"$builder" run -d --name "$name" --read-only --cap-drop ALL "${services[@]/#/--env=}" "$image" >/dev/null
 	in_engine() { "$builder" exec "$name" /orderworker "$@"; }
 	tried in_engine
@@ -94,7 +94,7 @@ try_buildah() {
 	fi
 	change=$(PATH=$PATH:/usr/sbin:/sbin command -v chroot)
 	container=$(buildah from "$image")
-	trap 'buildah rm '"$container"' >/dev/null' EXIT
+	trap "buildah rm '$container' >/dev/null" EXIT
 	root=$(buildah mount "$container")
 	port=$((20000 + RANDOM % 20000))
 	exec_in_root() {
@@ -150,11 +150,13 @@ buildah)
 	rm -rf "$archive"
 	;;
 *)
-	if [ "${IMAGE_REQUIRED:-0}" = 1 ]; then
+	if [ "${IMAGE_REQUIRED:-0}" = 1 ] && [ -z "${IMAGE_BINARY_ONLY:-}" ]; then
 		echo "image: there is no docker, podman or buildah, and IMAGE_REQUIRED=1 asks for an image" >&2
 		exit 1
 	fi
-	echo "image: NO IMAGE BUILT, since there is no docker, podman or buildah that works here; building the binary alone" >&2
+	if [ -z "${IMAGE_BINARY_ONLY:-}" ]; then
+		echo "image: NO IMAGE BUILT, since there is no docker, podman or buildah that works here; building the binary alone" >&2
+	fi
 	binary
 	exit 0
 	;;

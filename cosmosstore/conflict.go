@@ -144,25 +144,28 @@ func (f finder) addMissing(ctx context.Context, r *stored) error {
 	return nil
 }
 
-// hasPart reports whether a part is there, written by the attempt or by someone who left none.
+// hasPart reports whether a part is there, written by the attempt or by someone who left none. Only an answer that it is
+// absent counts as missing; one without sense, and a replica that stays behind, leave that open and are an error.
 func (f finder) hasPart(ctx context.Context, id, attempt string) (bool, error) {
-	token := f.token
 	for i := 0; ; i++ {
-		g := f.store.read(ctx, f.sess, f.documentID, id, token)
+		g := f.store.read(ctx, f.sess, f.documentID, id, f.token)
 		switch g.class {
 		case done:
-			wrote, ok := attemptOf(id, g.body)
-			return ok && (wrote == "" || wrote == attempt), nil
+			if wrote, ok := attemptOf(id, g.body); ok {
+				return wrote == "" || wrote == attempt, nil
+			}
 		case absent, lagging, senseless:
 		case refused:
 			return false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
 		default:
 			return false, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
 		}
-		if i == 1 {
+		switch {
+		case i == 1 && g.class == absent:
 			return false, nil
+		case i == 1:
+			return false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
 		}
-		token = ""
 		if !pause(ctx, conflictWaits[i]) {
 			return false, outOfTime(ctx, storeError(opRead, unavailable, answer{failure: timedOut, text: "no answer in time"}, false))
 		}

@@ -134,6 +134,7 @@ func newAccount(o Options) (*cosmosdb.Account, error) {
 	}
 	err = account.CreateContainer(o.Database, cosmosdb.ContainerSpec{
 		ID: o.Container, PartitionKey: []string{o.PartitionKey}, KeyVersion: 2, DefaultTTL: o.DefaultTTL,
+		IndexNothing: true, // as in the templates: documents are read by id alone
 	})
 	return account, err
 }

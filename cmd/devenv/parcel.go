@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/orderworker/orderworker/testenv/history"
@@ -87,11 +88,14 @@ func (f *fate) outcome() string {
 	return "completed, nothing written"
 }
 
+// longHex finds hashes; eight digits of one are enough for a table.
+var longHex = regexp.MustCompile(`\b([0-9a-f]{8})[0-9a-f]{24,}\b`)
+
 // why is the third column. The detail is the description of the dead letter.
 func (f *fate) why(detail string) string {
 	switch {
 	case !f.completed:
-		return detail
+		return longHex.ReplaceAllString(detail, "$1...")
 	case len(f.created) > 0 && f.createdAt == f.deliveries && len(f.created) > 1:
 		return fmt.Sprintf("the order and its %d lines were created in one transaction", len(f.created)-1)
 	case len(f.created) > 0 && f.createdAt == f.deliveries:

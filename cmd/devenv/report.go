@@ -18,7 +18,7 @@ func (d *demo) report() (wrong int) {
 	events := d.env.History.Events()
 	width, terminal := d.sys.terminal()
 	if !terminal {
-		width = 140
+		width = 132
 	}
 	t := table{head: []string{"what was sent", "id", "outcome", "why", "where it is now"}, most: columns(max(width, minimumWidth))}
 	for _, p := range d.sent {
@@ -43,19 +43,18 @@ func (d *demo) report() (wrong int) {
 // columns shares out the width of a line.
 func columns(width int) []int {
 	rest := width - 4 - 4*columnGap // the ids have four characters
-	return []int{rest * 24 / 100, 4, rest * 22 / 100, rest * 34 / 100, rest * 20 / 100}
+	return []int{rest * 24 / 100, 4, rest * 23 / 100, rest * 33 / 100, rest * 20 / 100}
 }
 
 // place is the last column of the table.
 func (d *demo) place(p *parcel, f *fate) string {
-	if !f.completed {
+	switch {
+	case !f.completed:
 		return d.env.Queue.Name + "/$DeadLetterQueue"
+	case len(f.created) > 1:
+		return fmt.Sprintf("Cosmos DB, %s and %d lines", p.id, len(f.created)-1)
 	}
-	container := d.env.Database + "/" + d.env.Container
-	if len(f.created) > 1 {
-		return fmt.Sprintf("%s: documents %s and %d more", container, p.id, len(f.created)-1)
-	}
-	return fmt.Sprintf("%s: document %s", container, p.id)
+	return "Cosmos DB, " + p.id
 }
 
 // promises checks the whole history, and that nobody asked for what the environment does not imitate.

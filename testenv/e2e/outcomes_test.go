@@ -202,6 +202,22 @@ func TestWhenNothingCanBeStoredNothingIsSettledAndNobodyRestartsTheWorker(t *tes
 	})
 }
 
+// TestAnAnswerWithoutSenseIsNotAMissingLine holds what a seed once found: the answer to a batch was lost, and so was the
+// sense of an answer about one of its lines.
+func TestAnAnswerWithoutSenseIsNotAMissingLine(t *testing.T) {
+	garble := fault.Action{Kind: fault.Garble}
+	inBubble(t, testenv.Options{Faults: fault.Script(
+		fault.On(history.ExecuteBatch).After(garble),
+		fault.On(history.ReadDocument).Key("1~part.line-2").Times(3).After(garble),
+	)}, func(w *world) {
+		w.expect.Reasons = []string{}
+		w.start()
+		w.send(order("1", `{"lines":[{"sku":"a"},{"sku":"b"}]}`))
+		w.waitDrained(10 * time.Minute)
+		require.Len(t, w.Stored(), 3)
+	})
+}
+
 func TestAMissingContainerIsWaitedFor(t *testing.T) {
 	inBubble(t, testenv.Options{}, func(w *world) {
 		w.Faults.Add(fault.On(history.ReadContainer).Always().Before(fault.Reply(404, 1003)), fault.On(history.CreateDocument).Always().Before(fault.Reply(404, 1003)), fault.On(history.ReadDocument).Always().Before(fault.Reply(404, 1003)))

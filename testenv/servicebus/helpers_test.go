@@ -48,10 +48,14 @@ func open(t *testing.T, o servicebus.Options) *world {
 
 // dial returns another client over the in-memory door. Its retries are short, so that failures show.
 func (w *world) dial() *azservicebus.Client {
+	return w.dialRetrying(azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: 10 * time.Millisecond})
+}
+
+func (w *world) dialRetrying(o azservicebus.RetryOptions) *azservicebus.Client {
 	w.t.Helper()
 	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString("embedded.example"), &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return w.Dial(ctx) },
-		RetryOptions:     azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: 10 * time.Millisecond},
+		RetryOptions:     o,
 	})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = c.Close(context.Background()) })
@@ -75,7 +79,9 @@ func (w *world) listen() string {
 
 func (w *world) dialAddress(addr string) *azservicebus.Client {
 	w.t.Helper()
-	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString(addr), nil)
+	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString(addr), &azservicebus.ClientOptions{
+		RetryOptions: azservicebus.RetryOptions{RetryDelay: 10 * time.Millisecond},
+	})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c

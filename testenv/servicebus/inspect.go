@@ -46,6 +46,9 @@ type Snapshot struct {
 	// Message is the message as a receiver would get it now, decoded, and Encoded is its encoding.
 	Message amqp.Message
 	Encoded []byte
+	// Problem tells why Message is not complete: a sender may write what has the wrong type in a place that the broker does
+	// not look at, and it is passed on.
+	Problem error
 }
 
 // find returns the store at a path: a queue, or a queue followed by "/$DeadLetterQueue".
@@ -92,15 +95,13 @@ func (b *Broker) Messages(path string) ([]Snapshot, error) {
 	s.entity.advanceLocked(time.Now())
 	var all []Snapshot
 	s.all.each(0, func(m *message) bool {
-		var snap Snapshot
-		snap, err = m.snapshot()
-		all = append(all, snap)
-		return err == nil
+		all = append(all, m.snapshot())
+		return true
 	})
-	return all, err
+	return all, nil
 }
 
-func (m *message) snapshot() (Snapshot, error) {
+func (m *message) snapshot() Snapshot {
 	s := Snapshot{
 		Sequence: m.seq, Key: m.key, State: [...]string{"active", "deferred", "scheduled"}[m.state], Locked: m.locked,
 		DeliveryCount: int(m.failed), Enqueued: m.enqueued, Expires: m.expires, Scheduled: m.due, Encoded: m.encodeTo(nil, false),
@@ -108,14 +109,10 @@ func (m *message) snapshot() (Snapshot, error) {
 	if m.locked {
 		s.LockedUntil, s.LockToken = m.lockedUntil, m.token
 	}
-	decoded, err := amqp.DecodeMessage(s.Encoded)
-	if err != nil {
-		return s, fmt.Errorf("servicebus: message %q: %w", m.key, err)
-	}
-	s.Message = decoded
-	s.DeadLetterReason = text(decoded.ApplicationProperties, "DeadLetterReason")
-	s.DeadLetterErrorDescription = text(decoded.ApplicationProperties, "DeadLetterErrorDescription")
-	return s, nil
+	s.Message, s.Problem = amqp.DecodeMessage(s.Encoded)
+	s.DeadLetterReason = text(s.Message.ApplicationProperties, "DeadLetterReason")
+	s.DeadLetterErrorDescription = text(s.Message.ApplicationProperties, "DeadLetterErrorDescription")
+	return s
 }
 
 func text(m amqp.Map, name string) string {

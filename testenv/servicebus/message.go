@@ -102,13 +102,13 @@ func idText(id any) (text, distinct string) {
 		}
 		return id, "s" + id
 	case uint64:
-		text = strconv.FormatUint(id, 10)
+		text = "ulong:" + strconv.FormatUint(id, 10)
 		return text, "n" + text
 	case amqp.UUID:
-		text = id.String()
+		text = "uuid:" + id.String()
 		return text, "u" + text
 	case []byte:
-		text = hex.EncodeToString(id)
+		text = "binary:" + hex.EncodeToString(id)
 		return text, "b" + text
 	}
 	return "", ""

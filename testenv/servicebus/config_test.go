@@ -1,0 +1,155 @@
+package servicebus_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/testenv/servicebus"
+)
+
+const emulatorFile = `{
+  "UserConfig": {
+    "Namespaces": [{
+      "Name": "sbemulatorns",
+      "Queues": [
+        {"Name": "orders", "Properties": {
+          "DeadLetteringOnMessageExpiration": true, "DefaultMessageTimeToLive": "PT30M", "DuplicateDetectionHistoryTimeWindow": "PT1M30S",
+          "ForwardDeadLetteredMessagesTo": "", "ForwardTo": "", "LockDuration": "PT5S", "MaxDeliveryCount": 7,
+          "RequiresDuplicateDetection": true, "RequiresSession": false}},
+        {"Name": "plain"}
+      ],
+      "Topics": []
+    }],
+    "Logging": {"Type": "File"}
+  }
+}`
+
+func TestEmulatorConfigurationIsRead(t *testing.T) {
+	c, err := servicebus.ReadConfig(strings.NewReader(emulatorFile))
+	require.NoError(t, err)
+	require.Equal(t, servicebus.Config{Namespace: "sbemulatorns", Queues: []servicebus.Queue{
+		{
+			Name: "orders", LockDuration: 5 * time.Second, MaxDeliveryCount: 7, DefaultMessageTimeToLive: 30 * time.Minute,
+			DeadLetteringOnMessageExpiration: true, RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: 90 * time.Second, MaxSize: 1 << 30,
+		},
+		{
+			Name: "plain", LockDuration: time.Minute, MaxDeliveryCount: 10, DefaultMessageTimeToLive: time.Hour,
+			DuplicateDetectionHistoryTimeWindow: 20 * time.Second, MaxSize: 1 << 30,
+		},
+	}}, c)
+	b, err := servicebus.New(servicebus.Options{Config: c})
+	require.NoError(t, err)
+	b.Close()
+}
+
+func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
+	_, err := servicebus.ReadConfig(strings.NewReader(`{"UserConfig": {"Namespaces": [{"Name": "other", "Extra": 1,
+		"Topics": [{"Name": "t"}],
+		"Queues": [
+			{"Name": "q", "Properties": {"LockDuration": "1 minute", "MaxDeliveryCount": 11, "RequiresSession": true, "ForwardTo": "x", "MaxDeliveryCnt": 3}},
+			{"Name": "Q", "Properties": {"LockDuration": "PT6M", "DefaultMessageTimeToLive": "P1D", "RequiresDuplicateDetection": "yes", "MaxDeliveryCount": "3"}},
+			{"Name": "a$b", "Properties": []},
+			{"Properties": {"ForwardDeadLetteredMessagesTo": 7}}
+		]}]}}`))
+	for _, want := range []string{
+		"UserConfig.Namespaces[0].Extra: is not known", `UserConfig.Namespaces[0].Name: must be "sbemulatorns"`,
+		"UserConfig.Namespaces[0].Topics[0]: topics are not implemented",
+		`Queues[0].Properties.LockDuration: "1 minute" is not an ISO 8601 duration`, "Queues[0].Properties.MaxDeliveryCount: must be a whole number from 1 to 10",
+		"Queues[0].Properties.RequiresSession: sessions are not implemented", "Queues[0].Properties.ForwardTo: forwarding is not implemented",
+		"Queues[0].Properties.MaxDeliveryCnt: is not known", "Queues[1].Name: \"Q\" is used twice", "Queues[1].Properties.LockDuration: PT6M is not between",
+		"Queues[1].Properties.DefaultMessageTimeToLive: P1D is not between", "Queues[1].Properties.RequiresDuplicateDetection: must be true or false",
+		"Queues[1].Properties.MaxDeliveryCount: must be", `Queues[2].Name: "a$b": a queue name has`, "Queues[2].Properties: must be an object",
+		`Queues[3].Name: ""`, "Queues[3].Properties.ForwardDeadLetteredMessagesTo: must be a string",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestBrokenEmulatorConfigurationsAreErrors(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "not JSON", "[]": "must be an object", "{}": "UserConfig: is missing", `{"UserConfig": {"Namespaces": 1}}`: "must be an array",
+		`{"UserConfig": {"Namespaces": []}}`: "exactly one", `{"UserConfig": {"Namespaces": [{"Queues": [1]}]}}`: "Queues[0]: must be an object",
+		`{"UserConfig": {"Namespaces": [{"Queues": [` + strings.Repeat(`{"Name":"x"},`, 50) + `{"Name":"x"}]}]}}`: "has 51 queues",
+	} {
+		_, err := servicebus.ReadConfig(strings.NewReader(in))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestFaultsOfOptionsAreReportedAtOnce(t *testing.T) {
+	_, err := servicebus.New(servicebus.Options{
+		Config: servicebus.Config{Queues: []servicebus.Queue{
+			{Name: "q", LockDuration: time.Hour, MaxDeliveryCount: -1}, {Name: "Q/", MaxSize: -1}, {Name: "Q", DuplicateDetectionHistoryTimeWindow: 8 * 24 * time.Hour, DefaultMessageTimeToLive: -1},
+		}},
+		Keys: []servicebus.Key{{Name: "k"}}, MaxMessageSize: 1, IdleTimeout: -1,
+	})
+	for _, want := range []string{
+		`queue 0 "q": LockDuration 1h0m0s must be at most 5m0s`, "MaxDeliveryCount -1", `queue 1 "Q/": a queue name has`, "MaxSize -1", `queue 2 "Q": the name is used twice`,
+		"DuplicateDetectionHistoryTimeWindow 192h0m0s", "DefaultMessageTimeToLive -1ns", "a key needs", "MaxMessageSize 1 must be", "must not be negative",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestDurationsOfTheConfiguration(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		"PT5S": 5 * time.Second, "PT1M": time.Minute, "PT4M59.5S": 4*time.Minute + 59500*time.Millisecond, "P0DT0H1M0S": time.Minute, "PT300S": 5 * time.Minute,
+		"": time.Minute,
+	} {
+		c, err := servicebus.ReadConfig(strings.NewReader(strings.Replace(emulatorFile, `"PT5S"`, `"`+in+`"`, 1)))
+		require.NoError(t, err, in)
+		require.Equal(t, want, c.Queues[0].LockDuration, in)
+	}
+	for _, in := range []string{"P", "PT", "T1M", "1M", "P1M", "PT1.5M", "PTM", "PT1", "PT1S1M", "PT1M1M", "PT-1M", "-PT1M", "PT1e2S", "P1Y", "PT+5S", "PTNaNS", "PT9999999999999H", "P99999999999999W", "pt5s", "PT5S "} {
+		_, err := servicebus.ReadConfig(strings.NewReader(strings.Replace(emulatorFile, `"PT5S"`, `"`+in+`"`, 1)))
+		require.ErrorContains(t, err, "LockDuration", in)
+	}
+}
+
+func FuzzReadConfig(f *testing.F) {
+	f.Add(emulatorFile)
+	f.Add(`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"q","Properties":{"LockDuration":"P1DT1H"}}]}]}}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		c, err := servicebus.ReadConfig(strings.NewReader(in))
+		if err != nil {
+			return
+		}
+		b, err := servicebus.New(servicebus.Options{Config: c})
+		require.NoError(t, err, "what was read without a fault must be usable")
+		b.Close()
+	})
+}
+
+func FuzzSendEncoded(f *testing.F) {
+	for _, m := range []amqp.Message{
+		{Properties: &amqp.Properties{MessageID: "m"}, BodyKind: amqp.BodyData, Data: [][]byte{{1}}},
+		{Header: &amqp.Header{}, Annotations: amqp.Map{{Key: amqp.Symbol("x-opt-scheduled-enqueue-time"), Value: time.UnixMilli(1)}}, BodyKind: amqp.BodyValue},
+	} {
+		b, err := amqp.AppendMessage(nil, m)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		b, err := servicebus.New(servicebus.Options{Config: servicebus.Config{Queues: []servicebus.Queue{{Name: "q"}}}})
+		require.NoError(t, err)
+		defer b.Close()
+		if _, err := b.SendEncoded("q", in); err != nil {
+			return
+		}
+		all, err := b.Messages("q")
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		want, err := amqp.Split(in)
+		require.NoError(t, err)
+		got, err := amqp.Split(all[0].Encoded)
+		require.NoError(t, err)
+		require.Equal(t, want.Properties, got.Properties)
+		require.Equal(t, want.ApplicationProperties, got.ApplicationProperties)
+		require.Equal(t, want.Body, got.Body)
+		require.Equal(t, want.Footer, got.Footer)
+	})
+}

@@ -27,7 +27,7 @@ func newKeyEncode(sys system) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&k.Consumer, "consumer", "", "name of the consumer, when it is part of the key")
-	c.Flags().StringVar(&kind, "kind", string(identity.String), "string, ulong, uuid, binary or cloudevent")
+	c.Flags().StringVar(&kind, "kind", string(identity.String), "string, number, ulong, uuid, binary or cloudevent")
 	c.Flags().StringVar(&k.Source, "source", "", "source of the event, for a cloudevent")
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/worker/admission"
+	"github.com/orderworker/orderworker/worker/admission/scenario"
 	"github.com/orderworker/orderworker/worker/body"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
@@ -235,7 +236,7 @@ func TestAllFaultsOfAConfigurationAreReportedAtOnce(t *testing.T) {
 }
 
 func TestOffsetsOfUnwrappedBodiesSayWhatTheyCountIn(t *testing.T) {
-	m := simple("1", string(gzipOf(t, []byte(`{"a":NaN}`))))
+	m := simple("1", string(scenario.Gzip(t, []byte(`{"a":NaN}`))))
 	m.ApplicationProperties = map[string]any{"Content-Encoding": "gzip"}
 	_, refusal := newAdmitter(t, admission.Config{}).Admit(m)
 	require.Equal(t, reason.NotJSON, refusal.Reason)
@@ -252,7 +253,7 @@ func TestMemoryStaysWithinAMultipleOfTheMessage(t *testing.T) {
 		"escapes":      `{"a":"` + strings.Repeat(`\u0001`, size/6) + `"}`,
 		"brackets":     strings.Repeat("[", size),
 		"two sections": `{"a":"` + strings.Repeat("x", size) + `"}`,
-		"gzip":         string(gzipOf(t, bytes.Repeat([]byte("x"), 2*size))),
+		"gzip":         string(scenario.Gzip(t, bytes.Repeat([]byte("x"), 2*size))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			half := len(text) / 2

@@ -19,7 +19,7 @@ import (
 func FuzzAdmit(f *testing.F) {
 	for _, s := range scenarios(f) {
 		for _, d := range s.Messages {
-			m := d.received(f)
+			m := received(d.Raw(f))
 			if content := m.Body; len(content) < 1<<12 {
 				f.Add(m.MessageID, content, uint8(0), contentType(m), "Content-Encoding", "gzip", uint16(0))
 				f.Add(m.MessageID, content, uint8(1), contentType(m), "cloudEvents:id", "e1", uint16(0xFFFF))

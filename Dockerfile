@@ -13,8 +13,9 @@ COPY . .
 # No default values here: BuildKit would take them instead of the platform it builds for.
 ARG TARGETOS
 ARG TARGETARCH
+ARG VERSION=dev
 RUN GOOS="${TARGETOS:-linux}" GOARCH="${TARGETARCH:-$(go env GOARCH)}" \
-    go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/orderworker ./cmd/orderworker
+    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.linkedVersion=${VERSION}" -o /out/orderworker ./cmd/orderworker
 
 FROM scratch
 ARG VERSION=dev

@@ -118,6 +118,7 @@ func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), er
 	if err != nil {
 		return nil, fmt.Errorf("health cannot listen on %s: %w. Set WORKER_HEALTH_ADDRESS to a free address, or to off", address, err)
 	}
+	log.LogAttrs(context.Background(), slog.LevelInfo, "health is served", slog.String("address", listener.Addr().String()))
 	server := &http.Server{Handler: w.HealthHandler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

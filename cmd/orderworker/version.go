@@ -18,8 +18,14 @@ func newVersion(sys system) *cobra.Command {
 	}
 }
 
-// version is the module's version where the toolchain knows it, otherwise the commit.
+// linkedVersion is set by the linker when an image is built, where there is no repository to ask.
+var linkedVersion string
+
+// version is what the linker was told, else the module's version where the toolchain knows it, else the commit.
 func version() string {
+	if linkedVersion != "" {
+		return linkedVersion
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -12,6 +12,12 @@
 // they came, and only the header, the broker's annotations and the properties that a settlement asks to modify are written
 // anew.
 //
+// In a bubble, time stands still while a goroutine waits for a mutex, and the client library holds mutexes while it waits
+// for the broker in these operations: connecting, putting tokens (again every five minutes), attaching links and closing
+// them. Where two goroutines use one client at that moment, a delayed or missing answer to one of them stops the bubble
+// for ever. Delay or silence those operations only where one goroutine uses the client, or give each its own client.
+// Answers to sends, settlements, renewals and deliveries may come late or never.
+//
 // What it does not have, it refuses loudly: topics, subscriptions, sessions, transactions, forwarding, and management
 // operations that it does not know. Each refusal is an error to the client, an event history.Refused, and an entry of
 // [Broker.Refusals], so that a test environment can fail the test that asked for it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -130,21 +131,26 @@ func (c config) sums() []finding {
 func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []finding) {
 	store, err := k.openStore(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, storeFindings(err)
+		return nil, k.config.storeFindings(err)
 	}
 	var found []finding
 	for _, f := range store.Check(ctx) {
-		found = append(found, finding{f.Severity.String(), "container", f.Text, f.Fix})
+		found = append(found, k.config.aboutContainer(f.Severity.String(), f.Text, f.Fix))
 	}
 	return store, found
 }
 
+// aboutContainer is a finding that names the container.
+func (c config) aboutContainer(severity, text, fix string) finding {
+	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.database, c.container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
+}
+
 // storeFindings turns an error of opening into findings.
-func storeFindings(err error) []finding {
+func (c config) storeFindings(err error) []finding {
 	if e, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
-		return []finding{{severityFault, "container", e.Cause.Error(), e.Fix}}
+		return []finding{c.aboutContainer(severityFault, e.Cause.Error(), e.Fix)}
 	}
-	return []finding{{severityFault, "container", err.Error(), "Mend the setting that it names."}}
+	return []finding{c.aboutContainer(severityFault, err.Error(), "Mend the setting that it names.")}
 }
 
 // peek looks at the first messages of the queue without locking any. The client panics over a message whose dead-letter

@@ -264,6 +264,40 @@ func TestAStoreThatFailsWhileAConflictIsReadCondemnsNoMessage(t *testing.T) {
 	}
 }
 
+func TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent(t *testing.T) {
+	cut := fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"1~part.line-1","request":{"att`}
+	for name, tt := range map[string]struct {
+		action  fault.Action
+		times   int
+		missing []string
+		fails   bool
+	}{
+		"a reply that is cut off once":    {cut, 1, nil, false},
+		"a reply that is always cut off":  {cut, 2, nil, true},
+		"another document, always":        {fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"2"}`}, 2, nil, true},
+		"a replica that is behind once":   {fault.Reply(404, 1002), 2, nil, false}, // azcosmos asks twice by itself
+		"a replica that is always behind": {fault.Reply(404, 1002), 4, nil, true},
+		"a status that says nothing":      {fault.Reply(204, 0), 2, nil, true},
+		"an absence that was not true":    {fault.Reply(404, 0), 1, nil, false},
+		"an absence that is said twice":   {fault.Reply(404, 0), 2, []string{"line-1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{}, func(e *env) {
+				e.commit(commit("1", `{}`, lines(2)...))
+				e.faults.Add(fault.On(history.ReadDocument).Key("1~part.line-1").Times(tt.times).Before(tt.action))
+				r, err := e.store.Find(e.ctx(), "1")
+				require.Equal(e.t, tt.times, e.faults.Struck())
+				if tt.fails {
+					require.Equal(e.t, reason.ConflictUnread, requireAs[*worker.UncertainError](e.t, err).Reason)
+					return
+				}
+				require.NoError(e.t, err)
+				require.Equal(e.t, tt.missing, r.MissingParts)
+			})
+		})
+	}
+}
+
 func TestAReplyThatIsAnotherDocumentIsNotJudged(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		e.commit(commit("1", `{}`))

@@ -42,12 +42,7 @@ func (f *fleet) start() (*process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	name := fmt.Sprintf("worker %d", f.started+1)
-	log, err := os.Create(filepath.Join(f.logs, fmt.Sprintf("worker-%d.log", f.started+1)))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close() // the process has its own handle
-	p, err := start(name, f.program, f.environ, log, "run")
+	p, err := start(name, f.program, f.environ, f.logOf(name), "run")
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +90,14 @@ func (f *fleet) stop() error {
 // discard removes the logs.
 func (f *fleet) discard() { _ = os.RemoveAll(f.logs) }
 
+// logOf is the file for the log of a worker.
+func (f *fleet) logOf(worker string) string {
+	return filepath.Join(f.logs, strings.ReplaceAll(worker, " ", "-")+".log")
+}
+
 // lastLines are the last lines of a worker's log, for an error.
 func (f *fleet) lastLines(p *process) string {
-	name := filepath.Join(f.logs, strings.ReplaceAll(p.name, " ", "-")+".log")
+	name := f.logOf(p.name)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return "its log cannot be read: " + err.Error()

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 type process struct {
 	name string
 	cmd  *exec.Cmd
+	log  *os.File
 	done chan struct{} // closed when it has ended; err may be read then
 	err  error
 
@@ -25,16 +25,21 @@ type process struct {
 	expects bool       // somebody asked it to end
 }
 
-// start runs a program with its output in log.
-func start(name, path string, env []string, log io.Writer, args ...string) (*process, error) {
+// start runs a program with its output in a new file.
+func start(name, path string, env []string, logFile string, args ...string) (*process, error) {
+	log, err := os.Create(logFile)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("%s did not start: %w", name, err)
+		return nil, errors.Join(fmt.Errorf("%s did not start: %w", name, err), log.Close())
 	}
-	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
+	p := &process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
+		_ = log.Close() // the process wrote it, not we
 		close(p.done)
 	}()
 	return p, nil
@@ -60,6 +65,7 @@ func (p *process) kill() {
 // nil when the process ended with exit code 0.
 func (p *process) stop(patience time.Duration) error {
 	p.asked()
+	p.awaitFirstWord(patience)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.kill()
 		return nil
@@ -76,6 +82,27 @@ func (p *process) stop(patience time.Duration) error {
 		return fmt.Errorf("%s was asked to end and ended with %w", p.name, p.err)
 	}
 	return nil
+}
+
+// awaitFirstWord returns when the process has logged something or has ended, or after the limit. A signal that arrives before
+// the process listens for it would end it like SIGKILL.
+func (p *process) awaitFirstWord(limit time.Duration) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		if info, err := p.log.Stat(); err != nil || info.Size() > 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-p.done:
+			return
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // crashed returns an error when the process has ended badly although nobody asked it to end. A worker that ended well was

@@ -44,7 +44,7 @@ func TestAWorkerDiesAtEveryStepAndAnotherCarriesOn(t *testing.T) {
 						kill := fault.Call(func() { died = true; doomed.die() })
 						rule := fault.On(op).Key(tt.then.ID)
 						if phase == fault.Before {
-							w.Faults.Add(rule.Before(kill))
+							w.Faults.Add(rule.Before(lost(kill)))
 						} else {
 							w.Faults.Add(rule.After(kill))
 						}

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 300, "how many seeds TestEverySeed tries")
+	seeds = flag.Int("seeds", 200, "how many seeds TestEverySeed tries")
 	first = flag.Uint64("seed", 1, "the first seed that TestEverySeed tries")
 )
 

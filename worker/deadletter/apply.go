@@ -183,7 +183,7 @@ func absent(s PlanStep) Outcome {
 // stages works group by group until nothing is wanted any more.
 func (r *run) stages(ctx context.Context) error {
 	stage, lastMet := 0, time.Now()
-	for ctx.Err() == nil && len(r.sweep.Missing()) > 0 {
+	for ctx.Err() == nil && r.sweep.Left() > 0 {
 		letters, err := r.sweep.Next(ctx, r.Pace.Canary[min(stage, len(r.Pace.Canary)-1)])
 		failures := r.summary.Failed()
 		if len(letters) > 0 {

@@ -34,6 +34,8 @@ type Sweep struct {
 	broker Broker
 	lock   time.Duration
 	limit  int
+	// met are wanted letters that Next has not returned yet. It belongs to the goroutine that calls Next.
+	met []*Letter
 
 	mu sync.Mutex
 	// locks has every letter that is locked here, by sequence number; wanted those that are still to be met. Both are
@@ -72,31 +74,36 @@ func (r *Reviewer) NewSweep(ctx context.Context, sequences []int64, limit int) *
 }
 
 // Next locks on until it has met up to most wanted letters, and returns them. It returns fewer when the broker has no more
-// to give now: what is still wanted then is gone, or locked by somebody else. See [Sweep.Missing].
+// to give now: what is still wanted then is gone, or locked by somebody else. See [Sweep.Missing]. Letters that came along
+// wait for the next call.
 func (s *Sweep) Next(ctx context.Context, most int) ([]*Letter, error) {
-	var found []*Letter
-	for len(found) < most && s.left() > 0 {
-		if err := ctx.Err(); err != nil {
-			return found, err
+	var failed error
+	for len(s.met) < most && s.left() > 0 && failed == nil {
+		if failed = ctx.Err(); failed != nil {
+			break
 		}
-		letters, err := s.broker.Lock(ctx, min(lockBatch, max(most-len(found), lockBatch/4)), idleWait)
-		received := time.Now()
-		if err != nil {
-			return found, err
+		letters, err := s.broker.Lock(ctx, min(lockBatch, max(most-len(s.met), lockBatch/4)), idleWait)
+		if failed = err; len(letters) == 0 {
+			break
 		}
-		if len(letters) == 0 {
-			return found, nil
-		}
-		for _, l := range letters {
-			if s.take(l, received) {
-				found = append(found, l)
-			}
-		}
+		s.meet(letters, time.Now())
 		if n := s.kept(); n > s.limit {
-			return found, fmt.Errorf("%w: %d are locked already and the limit is %d. Raise the limit, or deal with those in front first", ErrSweepLimit, n, s.limit)
+			failed = fmt.Errorf("%w: %d are locked already and the limit is %d. Raise the limit, or deal with those in front first", ErrSweepLimit, n, s.limit)
 		}
 	}
-	return found, nil
+	n := min(most, len(s.met))
+	found := slices.Clone(s.met[:n])
+	s.met = slices.Delete(s.met, 0, n)
+	return found, failed
+}
+
+// meet notes the locks of letters, and puts those that were wanted by.
+func (s *Sweep) meet(letters []*Letter, received time.Time) {
+	for _, l := range letters {
+		if s.take(l, received) {
+			s.met = append(s.met, l)
+		}
+	}
 }
 
 // take notes a lock, and reports whether the letter was wanted.
@@ -115,6 +122,10 @@ func (s *Sweep) take(l *Letter, received time.Time) bool {
 	return true
 }
 
+// Left returns how many wanted letters Next has not returned yet.
+func (s *Sweep) Left() int { return len(s.met) + s.left() }
+
+// left returns how many wanted letters were not met yet.
 func (s *Sweep) left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

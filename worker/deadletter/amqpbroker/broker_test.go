@@ -180,15 +180,20 @@ func TestLockWaitsNoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestUnlockGivesBackWhatNobodyAskedFor(t *testing.T) {
+func TestNothingIsLockedBehindTheBackOfItsReader(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
-		_, err := w.broker.Lock(t.Context(), 10, time.Second)
+		w.bury(2, nil)
+		letters, err := w.broker.Lock(t.Context(), 10, time.Second)
 		require.NoError(t, err)
+		require.Len(t, letters, 2)
 		w.bury(3, nil)
 		synctest.Wait()
-		require.Equal(t, 3, w.deadCount().Locked, "credit that is left takes what comes")
-		require.NoError(t, w.broker.Unlock(t.Context()))
+		require.Equal(t, 2, w.deadCount().Locked, "credit that is left would take what comes")
 		require.Equal(t, 3, w.deadCount().Active)
+		more, err := w.broker.Lock(t.Context(), 10, time.Second)
+		require.NoError(t, err)
+		require.Len(t, more, 3)
+		require.NoError(t, w.broker.Unlock(t.Context()))
 	})
 }
 

@@ -20,8 +20,8 @@ type connection struct {
 	management *rpc
 	receiver   *amqp.Receiver
 	sender     *amqp.Sender
-	// credit is what the receiver has been given and not used.
-	credit int
+	// credit is what the receiver has been given and not used, and handed how many letters came over it.
+	credit, handed int
 	// tokens says of each audience when its token is to be replaced.
 	tokens map[string]time.Time
 }

@@ -17,13 +17,23 @@ const moreWait = 50 * time.Millisecond
 // which never happens here, so that a link is replaced before that adds up.
 const linkLetters = 5000
 
+// carefulLetters is how many letters are taken one by one after a link has failed. The cause may be a letter that the client
+// library cannot decode: it takes the link with it, and all letters that came along stay locked until their time is up.
+// Alone it only takes itself.
+const carefulLetters = 100
+
 // Lock locks letters from the front. See [deadletter.Broker].
 func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, error) {
 	for try := 1; ; try++ {
+		if b.careful > 0 {
+			most = 1
+		}
 		letters, c, err := b.lockOnce(ctx, most, wait)
 		if err != nil {
 			b.drop(ctx, c, err)
+			b.careful = carefulLetters
 		}
+		b.careful = max(0, b.careful-len(letters))
 		if len(letters) > 0 || err == nil || try >= tries || !lostConnection(ctx, err) {
 			return letters, err
 		}
@@ -50,12 +60,16 @@ func (c *connection) prepare(ctx context.Context, letters string, most int) erro
 	if err := c.authorize(ctx, letters); err != nil {
 		return err
 	}
+	if c.receiver != nil && c.handed >= linkLetters && c.credit == 0 {
+		_ = c.receiver.Close(ctx)
+		c.receiver = nil
+	}
 	if c.receiver == nil {
 		r, err := c.session.NewReceiver(ctx, letters, &amqp.ReceiverOptions{Credit: -1, SettlementMode: amqp.ReceiverSettleModeSecond.Ptr()})
 		if err != nil {
 			return err
 		}
-		c.receiver, c.credit = r, 0
+		c.receiver, c.credit, c.handed = r, 0, 0
 	}
 	if more := most - c.credit; more > 0 {
 		if err := c.receiver.IssueCredit(uint32(more)); err != nil {
@@ -66,7 +80,8 @@ func (c *connection) prepare(ctx context.Context, letters string, most int) erro
 	return nil
 }
 
-// receive waits for the first letter as long as it may, and takes what follows at once. Nobody else uses the receiver.
+// receive waits for the first letter as long as it may, and takes what follows at once. Nobody else uses the receiver. It
+// leaves no credit behind: a letter that came in while nobody looks would lose its lock before it is seen.
 func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, error) {
 	var letters []*deadletter.Letter
 	for len(letters) < most {
@@ -77,15 +92,16 @@ func (c *connection) receive(ctx context.Context, most int, wait time.Duration) 
 		switch {
 		case err == nil:
 			c.credit--
+			c.handed++
 			letters = append(letters, locked(m))
 			wait = moreWait
+		case timeUp && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			return append(letters, c.detach(ctx)...), nil
 		case len(letters) > 0:
-			// A broken link shows again at the next call.
+			// What is wrong shows again at the next call.
 			return letters, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case timeUp && errors.Is(err, context.DeadlineExceeded):
-			return nil, nil
 		default:
 			return nil, err
 		}
@@ -111,26 +127,26 @@ func locked(m *amqp.Message) *deadletter.Letter {
 
 // Unlock ends the locking. See [deadletter.Broker].
 func (b *Broker) Unlock(ctx context.Context) error {
-	var left []deadletter.LockToken
+	var left []*deadletter.Letter
 	err := b.with(ctx, func(c *connection) error {
-		if c.receiver == nil {
-			return nil
+		if c.receiver != nil {
+			left = c.detach(ctx)
 		}
-		left = c.detach(ctx)
 		return nil
 	})
-	if len(left) > 0 {
-		return errors.Join(err, b.Release(ctx, left))
+	locks := make([]deadletter.LockToken, len(left))
+	for i, l := range left {
+		locks[i] = l.Lock
 	}
-	return err
+	return errors.Join(err, b.Release(ctx, locks))
 }
 
 // drainTime bounds the taking back of credit. A broker that does not know how strands what it sends meanwhile until its lock
 // ends.
 const drainTime = 2 * time.Second
 
-// detach takes back the credit, ends the link, and returns the locks of letters that came and were not asked for.
-func (c *connection) detach(ctx context.Context) []deadletter.LockToken {
+// detach takes back the credit, ends the link, and returns letters that came meanwhile.
+func (c *connection) detach(ctx context.Context) []*deadletter.Letter {
 	r := c.receiver
 	c.receiver = nil
 	if c.credit > 0 {
@@ -139,9 +155,9 @@ func (c *connection) detach(ctx context.Context) []deadletter.LockToken {
 		cancel()
 	}
 	_ = r.Close(ctx)
-	var left []deadletter.LockToken
+	var left []*deadletter.Letter
 	for m := r.Prefetched(); m != nil; m = r.Prefetched() {
-		left = append(left, locked(m).Lock)
+		left = append(left, locked(m))
 	}
 	return left
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/tracing"
 )
 
 // Options configure a [Store]. The zero value of a field means its default.
@@ -53,6 +54,8 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Transport replaces the HTTP client. Defaults to one of the store's own.
 	Transport policy.Transporter
+	// Tracing makes a span of every request, as the child of the span in its context. Defaults to none.
+	Tracing tracing.Provider
 	// Logger receives what an operator should know. Defaults to none.
 	Logger *slog.Logger
 }

@@ -157,6 +157,7 @@ func (s *Store) newClient() (*azcosmos.Client, error) {
 			PerCallPolicies:  []policy.Policy{leash{}},
 			PerRetryPolicies: []policy.Policy{&sentry{account: s.account, timeout: s.opts.RequestTimeout}},
 			Telemetry:        policy.TelemetryOptions{ApplicationID: "orderworker"},
+			TracingProvider:  s.opts.Tracing,
 		},
 		PreferredRegions: s.opts.PreferredRegions,
 	}

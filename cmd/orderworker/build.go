@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/tracing/azotel"
 
 	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/worker"
@@ -44,7 +47,7 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 }
 
 // storeOptions is what the settings say of the store.
-func (k *connector) storeOptions(log *slog.Logger) cosmosstore.Options {
+func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Options {
 	c := k.config
 	o := cosmosstore.Options{
 		Endpoint:  c.cosmosEndpoint,
@@ -58,15 +61,24 @@ func (k *connector) storeOptions(log *slog.Logger) cosmosstore.Options {
 		},
 		Logger: log,
 	}
+	if t.tracers != nil {
+		o.Tracing = azotel.NewTracingProvider(t.tracers, nil)
+	}
 	if c.cosmosKey == "" {
 		o.Credential = k.credential
 	}
 	return o
 }
 
+// openTimeout bounds the first look at the store. One that is silent is asked again later, and must not keep the health
+// endpoint from coming up.
+const openTimeout = 5 * time.Second
+
 // openStore opens the store. It fails only for what no waiting can cure.
-func (k *connector) openStore(ctx context.Context, log *slog.Logger) (*cosmosstore.Store, error) {
-	return cosmosstore.Open(ctx, k.storeOptions(log))
+func (k *connector) openStore(ctx context.Context, t *telemetry, log *slog.Logger) (*cosmosstore.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return cosmosstore.Open(ctx, k.storeOptions(t, log))
 }
 
 // broker opens receivers on the queue, each with a client of its own.

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/cosmosstore"
-	"github.com/orderworker/orderworker/worker"
 )
 
 // peekTimeout bounds one look into the queue, connecting included.
@@ -129,12 +128,13 @@ func (c config) sums() []finding {
 }
 
 func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []finding) {
-	store, err := k.openStore(ctx, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, k.config.storeFindings(err)
+	store, err := k.openStore(ctx, &telemetry{}, slog.New(slog.DiscardHandler))
+	findings := cosmosstore.Findings(err)
+	if err == nil {
+		findings = store.Check(ctx)
 	}
 	var found []finding
-	for _, f := range store.Check(ctx) {
+	for _, f := range findings {
 		found = append(found, k.config.aboutContainer(f.Severity.String(), f.Text, f.Fix))
 	}
 	return store, found
@@ -143,14 +143,6 @@ func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []findi
 // aboutContainer is a finding that names the container.
 func (c config) aboutContainer(severity, text, fix string) finding {
 	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.database, c.container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
-}
-
-// storeFindings turns an error of opening into findings.
-func (c config) storeFindings(err error) []finding {
-	if e, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
-		return []finding{c.aboutContainer(severityFault, e.Cause.Error(), e.Fix)}
-	}
-	return []finding{c.aboutContainer(severityFault, err.Error(), "Mend the setting that it names.")}
 }
 
 // peek looks at the first messages of the queue without locking any. The client panics over a message whose dead-letter

@@ -97,7 +97,7 @@ func (c config) newWorker(ctx context.Context, t *telemetry, log *slog.Logger) (
 	if err != nil {
 		return nil, nil, withCode(exitUsage, err)
 	}
-	store, err := k.openStore(ctx, log)
+	store, err := k.openStore(ctx, t, log)
 	if err != nil {
 		return nil, nil, err
 	}

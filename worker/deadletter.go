@@ -75,6 +75,8 @@ func describe(r Result) string {
 		text += fmt.Sprintf(". Stored hash %s, arrived hash %s.", e.Fingerprint.Hash, r.ArrivedHash)
 		if p := paths(r); len(p) > 0 {
 			text += " They differ at " + strings.Join(p, ", ") + "."
+		} else {
+			text += " Where they differ cannot be told: what is stored was changed since, or is kept in another form."
 		}
 		return text + " What is stored is unchanged. Keep it and discard this message, or send the correction under a new key."
 	case HashMissing:
@@ -92,6 +94,9 @@ func describe(r Result) string {
 func paths(r Result) []string {
 	p := make([]string, 0, len(r.Differences))
 	for _, d := range r.Differences {
+		if d.Path == "" {
+			return []string{"the whole body"}
+		}
 		p = append(p, d.Path)
 	}
 	return p

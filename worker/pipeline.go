@@ -235,10 +235,24 @@ func (p *Pipeline) judge(r Result) Result {
 		return r
 	}
 	if e := r.Outcome.Existing; r.Judgement == Conflict && e != nil {
-		r.Differences = fingerprint.Compare(e.Content, r.Message.Body, e.Fingerprint.Recipe, maxDifferences)
+		r.Differences = p.differences(r.Message, *e)
 	}
 	r.Cause, r.Reason, r.Detail = CauseContradicted, reasonOf(r.Judgement), describe(r)
 	return r
+}
+
+// differences returns the paths at which a message differs from a record, and nil when the record cannot tell: its document
+// was changed by somebody since, or its handler stores another form than the message has, as its own hash shows.
+func (p *Pipeline) differences(m Message, e Record) []fingerprint.Difference {
+	recipe := e.Fingerprint.Recipe
+	arrived, err := p.admitter.Content(m, recipe)
+	if err != nil {
+		return nil
+	}
+	if stored, err := fingerprint.Compute(e.Content, recipe); err != nil || stored.Hash != e.Fingerprint.Hash {
+		return nil
+	}
+	return fingerprint.Compare(e.Content, arrived, recipe, maxDifferences)
 }
 
 // failed says what an error of the store means. This is the one place that looks inside it.

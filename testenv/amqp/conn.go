@@ -66,7 +66,6 @@ type Conn struct {
 	sessions     map[uint16]*Session // guarded by mu
 	endsDue      map[uint16]int      // guarded by mu; End frames that the peer still owes for sessions that we ended
 	peerMaxFrame uint32              // guarded by mu
-	open         Open                // guarded by mu; what the peer sent
 	opened       bool                // guarded by mu
 	closing      bool                // guarded by mu; a Close frame has been queued
 	ended        bool                // guarded by mu; done is closed
@@ -141,16 +140,6 @@ func (c *Conn) Serve() error {
 
 // errClosed ends the reader after a Close frame of the peer.
 var errClosed = errors.New("amqp: connection closed")
-
-// Done is closed when the connection has ended.
-func (c *Conn) Done() <-chan struct{} { return c.done }
-
-// PeerOpen returns what the peer sent to open the connection.
-func (c *Conn) PeerOpen() Open {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open
-}
 
 // Close closes the connection with an error, or without one, after everything queued before has been sent.
 func (c *Conn) Close(e *Error) {

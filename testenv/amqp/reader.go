@@ -131,7 +131,7 @@ func (c *Conn) onOpen(o *Open) error {
 		c.mu.Unlock()
 		return Errorf(NotAllowed, "the connection is open already")
 	}
-	c.opened, c.open = true, *o
+	c.opened = true
 	c.peerMaxFrame = max(minMaxFrameSize, min(pickMax(o.MaxFrameSize), 1<<20))
 	c.sendLocked(0, &Open{
 		ContainerID: c.cfg.ContainerID, MaxFrameSize: c.cfg.MaxFrameSize, ChannelMax: channelMax, IdleTimeout: c.cfg.IdleTimeout,

@@ -40,9 +40,6 @@ func newSession(c *Conn, channel uint16, b *Begin) *Session {
 	}
 }
 
-// Conn returns the session's connection.
-func (s *Session) Conn() *Conn { return s.conn }
-
 // End ends the session with an error.
 func (s *Session) End(e *Error) {
 	c := s.conn

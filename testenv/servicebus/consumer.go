@@ -68,10 +68,6 @@ func (s *store) dispatchLocked(now time.Time) {
 			return
 		}
 		m := s.ready.first()
-		if s.expireLocked(m, now) {
-			c.link.Unreserve()
-			continue
-		}
 		s.ready.remove(m)
 		c.deliverLocked(s, m, now)
 	}

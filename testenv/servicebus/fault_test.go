@@ -126,6 +126,20 @@ func TestDelayedDeliveryArrivesLater(t *testing.T) {
 	})
 }
 
+func TestMessageThatExpiresOnItsWayIsNotDelivered(t *testing.T) {
+	o := with(func(q *servicebus.Queue) { q.DefaultMessageTimeToLive = 10 * time.Second })
+	o.Faults = fault.Script(fault.On(history.Lock).Before(fault.Wait(20 * time.Second)))
+	bubble(t, o, func(t *testing.T, w *world) {
+		r := w.receiver()
+		w.send(message("m1", "{}"))
+		_, err := r.ReceiveMessages(within(t, time.Minute), 1, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, history.Expired, w.ops()[len(w.ops())-1])
+		w.send(message("m2", "{}"))
+		require.Equal(t, "m2", take(t, r, 1)[0].MessageID, "the credit was given back")
+	})
+}
+
 func TestFaultsAtManagementRequests(t *testing.T) {
 	renew := func(w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 		return r.RenewMessageLock(within(w.t, time.Minute), m, nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	goamqp "github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/testenv/history"
@@ -278,5 +279,27 @@ func TestDeadLetterReasonIsBoundedAndPropertiesToModifyWin(t *testing.T) {
 		require.Equal(t, "b", all[0].DeadLetterReason)
 		require.Len(t, all[0].DeadLetterErrorDescription, 4096)
 		require.Len(t, all[0].Message.ApplicationProperties, 3)
+	})
+}
+
+func TestSeveralLocksAreRenewedTogetherOrNotAtAll(t *testing.T) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+		w.send(message("m1", "{}"), message("m2", "{}"))
+		r := w.receiver()
+		ms := take(t, r, 2)
+		tokens := []goamqp.UUID{goamqp.UUID(ms[0].LockToken), goamqp.UUID(ms[1].LockToken)}
+		c := w.raw()
+		renew := func() int32 {
+			status, _ := c.call("orders/$management", map[string]any{"operation": "com.microsoft:renew-lock"}, map[string]any{"lock-tokens": tokens})
+			return status
+		}
+		time.Sleep(30 * time.Second)
+		require.Equal(t, int32(200), renew())
+		require.NoError(t, r.CompleteMessage(within(t, time.Minute), ms[0], nil))
+		time.Sleep(30 * time.Second)
+		require.Equal(t, int32(410), renew())
+		all, err := w.Messages("orders")
+		require.NoError(t, err)
+		require.Equal(t, 30*time.Second, time.Until(all[0].LockedUntil), "the other lock was not renewed either")
 	})
 }

@@ -188,7 +188,7 @@ func TestSettlingOnceForAllIsUnderstood(t *testing.T) {
 	})
 }
 
-func TestSendersNeedNoAnswerWhenTheySayso(t *testing.T) {
+func TestSendersNeedNoAnswerWhenTheySaySo(t *testing.T) {
 	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
 		c := w.raw()
 		s, err := c.session.NewSender(within(t, time.Minute), "orders", &goamqp.SenderOptions{SettlementMode: goamqp.SenderSettleModeSettled.Ptr()})

@@ -22,7 +22,10 @@ type wire struct {
 }
 
 // connect shakes hands, opens and begins a session.
-func (w *world) connect() *wire {
+func (w *world) connect() *wire { return w.connectWith(65536, 5000) }
+
+// connectWith connects a client with a largest frame and an incoming window.
+func (w *world) connectWith(frame, window uint32) *wire {
 	w.t.Helper()
 	nc, err := w.Dial(context.Background())
 	require.NoError(w.t, err)
@@ -35,9 +38,9 @@ func (w *world) connect() *wire {
 	require.Equal(w.t, &amqp.SASLOutcome{}, c.next())
 	c.write([]byte("AMQP\x00\x01\x00\x00"))
 	require.Equal(w.t, "AMQP\x00\x01\x00\x00", string(c.read(8)))
-	c.send(&amqp.Open{ContainerID: "test", MaxFrameSize: 65536, ChannelMax: 100})
+	c.send(&amqp.Open{ContainerID: "test", MaxFrameSize: frame, ChannelMax: 100})
 	require.IsType(w.t, &amqp.Open{}, c.next())
-	c.send(&amqp.Begin{IncomingWindow: 5000, OutgoingWindow: 5000, HandleMax: 100})
+	c.send(&amqp.Begin{IncomingWindow: window, OutgoingWindow: 5000, HandleMax: 100})
 	require.IsType(w.t, &amqp.Begin{}, c.next())
 	return c
 }
@@ -367,4 +370,58 @@ func TestWrongHandshakesAreCutOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestFramesWaitForTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, servicebus.Options{})
+		for range 2 {
+			_, err := w.Send("orders", amqp.Message{BodyKind: amqp.BodyData, Data: [][]byte{make([]byte, 1500)}})
+			require.NoError(t, err)
+		}
+		c := w.connectWith(512, 5000)
+		c.authorize() // one frame has been received since
+		c.attachReceiver(10)
+		parts := func(n int) (all []*amqp.Transfer) {
+			for range n {
+				all = append(all, want[*amqp.Transfer](c))
+			}
+			return all
+		}
+		first := parts(10)
+		require.False(t, first[4].More)
+		require.NotNil(t, first[5].DeliveryID)
+		require.False(t, first[9].More)
+		window := func(received, n uint32) {
+			c.send(&amqp.Flow{NextIncomingID: &received, IncomingWindow: n, OutgoingWindow: 5000})
+			synctest.Wait()
+		}
+		window(11, 2)
+		for range 2 {
+			_, err := w.Send("orders", amqp.Message{BodyKind: amqp.BodyData, Data: [][]byte{make([]byte, 1500)}})
+			require.NoError(t, err)
+		}
+		second := parts(2)
+		require.NotNil(t, second[0].DeliveryID)
+		require.True(t, second[1].More)
+		synctest.Wait()
+		require.Equal(t, servicebus.Counts{Active: 1, Locked: 3, Bytes: w.counts().Bytes}, w.counts(), "the next message must not be locked only to wait")
+		window(13, 1)
+		require.True(t, parts(1)[0].More)
+		window(14, 100)
+		last := parts(7)
+		require.False(t, last[1].More)
+		require.NotNil(t, last[2].DeliveryID)
+		require.False(t, last[6].More)
+
+		window(21, 1)
+		_, err := w.Send("orders", amqp.Message{BodyKind: amqp.BodyData, Data: [][]byte{make([]byte, 1500)}})
+		require.NoError(t, err)
+		parts(1)
+		c.send(&amqp.Detach{Handle: 1, Closed: true})
+		want[*amqp.Detach](c)
+		window(22, 100)
+		c.send(&amqp.Close{})
+		want[*amqp.Close](c) // and no frame of a link that is gone
+	})
 }

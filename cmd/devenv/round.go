@@ -41,13 +41,13 @@ func (r *round) run(ctx context.Context, length time.Duration, sum *tally) (err 
 	}
 	r.note("Nothing goes wrong any more; waiting until the queue is empty.")
 	drained := r.drain()
-	stopped := r.fleet.stop()
-	if err := errors.Join(drained, stopped, errors.Join(r.badEnds...)); err != nil {
+	err = errors.Join(drained, r.fleet.stop(), errors.Join(r.badEnds...))
+	if drained == nil {
+		err = errors.Join(err, r.check(sum))
+	}
+	if err != nil {
 		name, saveErr := history.Save(r.env.History, "")
 		return errors.Join(fmt.Errorf("%w\nThe logs of the workers are in %s, the history is in %s", err, r.fleet.logs, name), saveErr)
-	}
-	if err := r.check(sum); err != nil {
-		return fmt.Errorf("%w\nThe logs of the workers are in %s", err, r.fleet.logs)
 	}
 	r.fleet.discard()
 	return nil

@@ -60,17 +60,20 @@ func newServe(sys system) *cobra.Command {
 They speak the real protocols on the ports of Microsoft's emulators, so that unmodified programs work against them. All is
 kept in memory and gone at the end.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), o, sys) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			addresses, err := o.addresses()
+			if err != nil {
+				return err
+			}
+			return serve(c.Context(), o, addresses, sys)
+		},
 	}
 	o.bind(c.Flags())
 	return c
 }
 
-func serve(ctx context.Context, o serveOptions, sys system) (err error) {
-	addresses, err := o.addresses()
-	if err != nil {
-		return err
-	}
+// serve runs the environment on the addresses until ctx is done.
+func serve(ctx context.Context, o serveOptions, addresses testenv.Addresses, sys system) (err error) {
 	env, err := o.environment()
 	if err != nil {
 		return err

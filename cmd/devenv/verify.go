@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -40,11 +39,7 @@ func (r *round) check(sum *tally) error {
 	}
 	report = append(report, audit)
 	sum.add(r, events, fates, report, len(expect.Stored))
-	if err := report.Err(); err != nil {
-		name, saveErr := history.Save(r.env.History, "")
-		return errors.Join(fmt.Errorf("%w\nThe history is in %s", err, name), saveErr)
-	}
-	return nil
+	return report.Err()
 }
 
 // fates collects how each message ended. Messages that did not end are the business of another promise.

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/testenv"
+)
+
+// roleVariable makes this test program behave like a worker of a certain kind, see TestMain.
+const roleVariable = "TEST_ROLE"
+
+// TestMain lets the test program play workers that are not what they should be.
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "":
+		os.Exit(m.Run())
+	case "broken":
+		os.Stderr.WriteString("SERVICEBUS_QUEUE: it is Monday\n")
+		os.Exit(2)
+	case "careless":
+		careless()
+	}
+}
+
+// careless is a worker that completes whatever it gets and stores nothing.
+func careless() {
+	client, err := azservicebus.NewClientFromConnectionString(os.Getenv("SERVICEBUS_CONNECTION_STRING"), nil)
+	if err != nil {
+		os.Exit(1)
+	}
+	receiver, err := client.NewReceiverForQueue(os.Getenv("SERVICEBUS_QUEUE"), nil)
+	if err != nil {
+		os.Exit(1)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	os.Stderr.WriteString("ready\n")
+	for ctx.Err() == nil {
+		messages, _ := receiver.ReceiveMessages(ctx, 10, nil)
+		for _, m := range messages {
+			_ = receiver.CompleteMessage(context.Background(), m, nil)
+		}
+	}
+}
+
+// output collects what a command writes, from several goroutines.
+type output struct {
+	w *os.File
+}
+
+func (o output) String() string {
+	text, err := os.ReadFile(o.w.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// call runs a command line like main, and returns its exit code and what it wrote.
+func call(t *testing.T, ctx context.Context, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer out.Close()
+	var errs bytes.Buffer
+	code = run(ctx, args, system{environ: environ, stdout: out, stderr: &errs})
+	return code, output{out}.String(), errs.String()
+}
+
+// buildWorker builds the worker's program as it is shipped.
+func buildWorker(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "orderworker")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../orderworker").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return program
+}
+
+func TestTheDemonstrationShowsWhatBecomesOfEachOrder(t *testing.T) {
+	// Variables that point somewhere else do not mislead the worker.
+	environ := append(os.Environ(), "SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "WORKER_NONSENSE=1")
+	code, out, errs := call(t, t.Context(), environ, "demo", "--worker", buildWorker(t))
+	require.Zero(t, code, "%s\n%s", out, errs)
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		"new order 1001 committed, completed nothing stood under this id: created Cosmos DB, 1001",
+		"1003 committed, completed the order and its 3 lines were created",
+		"dead-lettered: NotJSON",
+		"1001 again, the same bytes 1001 completed, nothing written already stored, with the same hash",
+		"ContentConflict",
+		"They differ at /amount",
+		"delivery 1 committed and its worker",
+		"promises hold over the",
+	} {
+		require.Contains(t, flat, want)
+	}
+	require.NotContains(t, out, "WRONG")
+}
+
+func TestTortureOfTheRealWorkerKeepsEveryPromise(t *testing.T) {
+	code, out, errs := call(t, t.Context(), os.Environ(), "torture", "--minutes", "0.05", "--seed", "1", "--worker", buildWorker(t))
+	require.Zero(t, code, "%s\n%s", out, errs)
+	require.Regexp(t, regexp.MustCompile(`workers\s+\d+  [1-9]\d* killed`), out)
+	require.Regexp(t, regexp.MustCompile(`faults\s+[1-9]`), out)
+	require.Contains(t, out, "Every promise was kept. Seed 1.")
+}
+
+func TestTortureFindsACarelessWorker(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	environ := append(os.Environ(), roleVariable+"=careless")
+	code, out, errs := call(t, t.Context(), environ, "torture", "--minutes", "0.02", "--seed", "1", "--worker", os.Args[0])
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, errs, "broken promise", out)
+	require.Contains(t, errs, "Repeat with: devenv torture --minutes 0.02 --seed 1")
+	kept := regexp.MustCompile(`the history is in (\S+)`).FindStringSubmatch(errs)
+	require.NotEmpty(t, kept, errs)
+	require.FileExists(t, kept[1])
+}
+
+func TestAWorkerThatDoesNotStartIsReportedWithItsOwnWords(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	environ := append(os.Environ(), roleVariable+"=broken")
+	for _, command := range [][]string{{"demo"}, {"torture", "--minutes", "0.1"}} {
+		code, _, errs := call(t, t.Context(), environ, append(command, "--worker", os.Args[0])...)
+		require.Equal(t, exitFailure, code, command)
+		require.Contains(t, errs, "it is Monday", command)
+	}
+}
+
+func TestTheEnvironmentServesUntilItIsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer out.Close()
+	o := serveOptions{host: "127.0.0.1", noDuplicate: true, lock: 7 * time.Second, deliveries: 4, historyFile: filepath.Join(t.TempDir(), "history.jsonl")}
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx, o, testenv.Addresses{}, system{stdout: out}) }()
+	require.Eventually(t, func() bool { return strings.Contains(output{out}.String(), "/queues\n") }, 10*time.Second, 10*time.Millisecond)
+	text := output{out}.String()
+	require.Contains(t, text, "queue orders: lock 7s, 4 deliveries, no duplicate detection")
+
+	settings := exports(text)
+	client, err := azservicebus.NewClientFromConnectionString(settings["SERVICEBUS_CONNECTION_STRING"], nil)
+	require.NoError(t, err)
+	defer client.Close(context.Background())
+	sender, err := client.NewSender(settings["SERVICEBUS_QUEUE"], nil)
+	require.NoError(t, err)
+	require.NoError(t, sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("{}")}, nil))
+
+	taken := testenv.Addresses{Cosmos: strings.TrimPrefix(settings["COSMOS_ENDPOINT"], "http://")}
+	err = serve(ctx, serveOptions{}, taken, system{stdout: out})
+	require.ErrorContains(t, err, "Cosmos DB cannot listen on "+taken.Cosmos+": another program does already")
+	require.ErrorContains(t, err, "--port-offset")
+
+	cancel()
+	require.NoError(t, <-done)
+	events, err := os.ReadFile(o.historyFile)
+	require.NoError(t, err)
+	require.Contains(t, string(events), `"op":"servicebus.send"`)
+}
+
+func TestThePortsAreThoseOfTheOfficialEmulators(t *testing.T) {
+	at, err := serveOptions{host: "127.0.0.1"}.addresses()
+	require.NoError(t, err)
+	require.Equal(t, testenv.Addresses{AMQP: "127.0.0.1:5672", Management: "127.0.0.1:5300", Cosmos: "127.0.0.1:8081"}, at)
+	at, err = serveOptions{host: "::1", portOffset: 1000}.addresses()
+	require.NoError(t, err)
+	require.Equal(t, testenv.Addresses{AMQP: "[::1]:6672", Management: "[::1]:6300", Cosmos: "[::1]:9081"}, at)
+}
+
+// exports reads what the environment tells people to paste.
+func exports(text string) map[string]string {
+	values := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`).FindAllStringSubmatch(text, -1) {
+		values[m[1]] = m[2]
+	}
+	return values
+}
+
+func TestAWrongCommandLineIsExplained(t *testing.T) {
+	empty := t.TempDir()
+	wrong := filepath.Join(empty, "wrong.json")
+	require.NoError(t, os.WriteFile(wrong, []byte(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[]}]}}`), 0o600))
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"an unknown command", []string{"tortuer"}, exitUsage, `no argument "tortuer"`},
+		{"an unknown flag", []string{"demo", "--fast"}, exitUsage, "See devenv demo --help"},
+		{"an argument too many", []string{"demo", "now"}, exitUsage, `no argument "now"`},
+		{"a port that does not exist", []string{"--port-offset", "60000"}, exitUsage, "largest offset is 57454"},
+		{"a configuration that is not there", []string{"--config", filepath.Join(empty, "none.json")}, exitUsage, "--config"},
+		{"a configuration without a queue", []string{"--config", wrong}, exitUsage, "queue"},
+		{"a queue that does not exist", []string{"--queue", "invoices"}, exitUsage, `no queue "invoices"`},
+		{"a lock that no queue can have", []string{"--lock-duration", "1h"}, exitUsage, "LockDuration"},
+		{"a worker that is not there", []string{"demo", "--worker", filepath.Join(empty, "none")}, exitFailure, "--worker"},
+		{"a worker that is a folder", []string{"demo", "--worker", empty}, exitFailure, "is a folder"},
+		{"a worker that was not built", []string{"torture"}, exitFailure, "make build"},
+		{"no time", []string{"torture", "--minutes", "0"}, exitUsage, "--minutes"},
+		{"no workers", []string{"torture", "--workers", "0"}, exitUsage, "--workers"},
+		{"no messages", []string{"torture", "--rate", "0"}, exitUsage, "--rate"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, _, errs := call(t, t.Context(), nil, tt.args...)
+			require.Equal(t, tt.code, code, errs)
+			require.Contains(t, errs, tt.want)
+			require.True(t, strings.HasPrefix(errs, "devenv: "))
+		})
+	}
+}
+
+func TestTableWrapsCellsBetweenWords(t *testing.T) {
+	var b bytes.Buffer
+	table{head: []string{"a", "b"}, most: []int{5, 10}, rows: [][]string{{"one two", "x"}, {"éé", "averyverylongword y"}}}.write(&b)
+	require.Equal(t, "a      b\n-----  ----------\none    x\ntwo\néé     averyveryl\n       ongword y\n", b.String())
+}
+
+func TestQuoteMakesOneWordForAShell(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+quote(`a'b;c $HOME "d"`)).Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("there is no sh on this machine")
+	}
+	require.NoError(t, err)
+	require.Equal(t, `a'b;c $HOME "d"`, string(out))
+}
+
+func TestWorkerEnvironmentKeepsWhatDoesNotMislead(t *testing.T) {
+	got := workerEnvironment([]string{"PATH=/bin", "COSMOS_KEY=x", "AZURE_CLIENT_ID=y", "OTEL_SERVICE_NAME=z", "HOME=/"}, []string{"COSMOS_KEY=own"})
+	require.Equal(t, []string{"PATH=/bin", "HOME=/", "COSMOS_KEY=own"}, got)
+}

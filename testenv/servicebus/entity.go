@@ -195,12 +195,13 @@ func (s *store) settleDownLocked(m *message, now time.Time) {
 	if m.state != scheduled && s.expireLocked(m, now) {
 		return
 	}
-	switch {
-	case m.state == scheduled:
+	switch m.state {
+	case scheduled:
 		s.entity.watchLocked(m, m.due)
 		return
-	case m.state == active:
+	case active:
 		s.ready.push(m)
+	case deferred: // waits to be received by its number
 	}
 	if s.dead {
 		s.entity.watchLocked(m, time.Time{}) // dead letters do not expire

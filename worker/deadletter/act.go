@@ -23,6 +23,9 @@ type Order struct {
 	// accepts any.
 	Expect Kind
 
+	// Origin says where the message came from when it did not lie in the dead letters, such as "import".
+	Origin string
+
 	// sent are the copies that were sent before, for a resubmit.
 	sent sentBefore
 }
@@ -336,7 +339,7 @@ func (r *Reviewer) entry(o Order, item Item) Entry {
 	l, v := item.Letter, item.Verdict
 	id, _ := l.MessageID()
 	return Entry{
-		ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Queue: r.settings.Queue,
+		ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue,
 		Sequence: l.Sequence, EnqueuedAt: l.EnqueuedAt, MessageID: Clip(id, maxLedgerText), DocumentID: item.DocumentID, Reason: Clip(l.Reason(), maxLedgerText),
 		Verdict: v.Kind, Action: o.Action, StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash,
 	}

@@ -34,7 +34,9 @@ type Entry struct {
 	Actor string `json:"actor"`
 	Why   string `json:"why"`
 	// Plan is the id of the plan of which the action was a part, empty for a single action.
-	Plan       string    `json:"plan,omitempty"`
+	Plan string `json:"plan,omitempty"`
+	// Origin is where the message came from when it did not lie in the dead letters.
+	Origin     string    `json:"origin,omitempty"`
 	Queue      string    `json:"queue"`
 	Sequence   int64     `json:"sequence"`
 	EnqueuedAt time.Time `json:"enqueued_at,omitzero"`

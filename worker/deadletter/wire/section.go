@@ -81,6 +81,7 @@ func known(code uint64, size int) (Code, int, error) {
 func Decode(message []byte) (*amqp.Message, []string) {
 	var whole amqp.Message
 	if err := decode(&whole, message); err == nil {
+		keepSymbols(&whole, message)
 		return &whole, nil
 	}
 	var m amqp.Message
@@ -98,8 +99,33 @@ func Decode(message []byte) (*amqp.Message, []string) {
 	if err != nil {
 		damage = append(damage, err.Error())
 	}
+	keepSymbols(&m, message)
 	return &m, damage
 }
+
+// keepSymbols puts the type back to values that the client library takes for strings.
+func keepSymbols(m *amqp.Message, message []byte) {
+	sections, _ := Split(message)
+	for _, s := range sections {
+		switch s.Code {
+		case ApplicationProperties:
+			entries, _ := Entries(s.Content)
+			for _, e := range entries {
+				if name, ok := e.Name(); ok && isSymbol(e.Value) {
+					if v, ok := m.ApplicationProperties[name].(string); ok {
+						m.ApplicationProperties[name] = amqp.Symbol(v)
+					}
+				}
+			}
+		case Value:
+			if v, ok := m.Value.(string); ok && isSymbol(s.Content) {
+				m.Value = amqp.Symbol(v)
+			}
+		}
+	}
+}
+
+func isSymbol(value []byte) bool { return len(value) > 0 && (value[0] == 0xA3 || value[0] == 0xB3) }
 
 // decode calls the decoder of the client library, which is not made for hostile bytes.
 func decode(m *amqp.Message, b []byte) (err error) {

@@ -46,13 +46,16 @@ func careless() {
 	if err != nil {
 		os.Exit(1)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	go func() { <-stop; os.Exit(0) }()
 	os.Stderr.WriteString("ready\n")
-	for ctx.Err() == nil {
-		messages, _ := receiver.ReceiveMessages(ctx, 10, nil)
+	for {
+		messages, _ := receiver.ReceiveMessages(context.Background(), 10, nil)
 		for _, m := range messages {
-			_ = receiver.CompleteMessage(context.Background(), m, nil)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = receiver.CompleteMessage(ctx, m, nil)
+			cancel()
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb"
+	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
 // Addresses are the addresses to listen on, as host:port. An empty one, and port 0, stand for a free port on loopback.
@@ -52,7 +53,13 @@ func (e *Env) Serve(ctx context.Context, wanted Addresses) (Addresses, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	d.stop, d.errs = cancel, make(chan error, 2)
-	d.running.Go(func() { d.errs <- e.Broker.Serve(ctx, listeners[0]) })
+	d.running.Go(func() {
+		err := e.Broker.Serve(ctx, listeners[0])
+		if errors.Is(err, servicebus.ErrClosed) { // closed before it began, so that it never took the listener
+			err = listeners[0].Close()
+		}
+		d.errs <- err
+	})
 	d.management = &http.Server{Handler: e.Broker.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	d.running.Go(func() {
 		if err := d.management.Serve(listeners[1]); !errors.Is(err, http.ErrServerClosed) {

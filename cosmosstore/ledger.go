@@ -200,7 +200,7 @@ func queryText(q deadletter.Query) (string, []azcosmos.QueryParameter) {
 		value any
 		asked bool
 	}{
-		{"state", string(q.State), q.State != ""}, {"plan", q.Plan, q.Plan != ""}, {"message_id", q.MessageID, q.MessageID != ""},
+		{"state", string(q.State), q.State != ""}, {"plan", q.Plan, q.Plan != ""}, {"messageId", q.MessageID, q.MessageID != ""},
 		{"sequence", q.Sequence, q.Sequence != 0},
 	} {
 		if f.asked {

@@ -71,7 +71,7 @@ func (r Result) Removed() bool {
 // An Outcome says what came of an order for one letter.
 type Outcome struct {
 	Sequence  int64   `json:"sequence"`
-	MessageID string  `json:"message_id,omitempty"`
+	MessageID string  `json:"messageId,omitempty"`
 	Action    Action  `json:"action"`
 	Verdict   Kind    `json:"verdict,omitempty"`
 	Result    Result  `json:"result"`

@@ -32,7 +32,7 @@ type Group struct {
 	Count  int       `json:"count"`
 	Oldest time.Time `json:"oldest,omitzero"`
 	// First is the lowest sequence number.
-	First int64 `json:"first_sequence"`
+	First int64 `json:"firstSequence"`
 }
 
 // Groups counts letters without keeping them. The zero value is not usable: see [NewGroups]. It is not safe for concurrent

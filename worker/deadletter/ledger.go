@@ -27,7 +27,7 @@ const (
 type Entry struct {
 	// ID is unique; entries of one action share ActionID.
 	ID       string    `json:"id"`
-	ActionID string    `json:"action_id"`
+	ActionID string    `json:"actionId"`
 	State    State     `json:"state"`
 	At       time.Time `json:"at"`
 	// Actor is who did it, and Why the reason that was given.
@@ -39,15 +39,15 @@ type Entry struct {
 	Origin     string    `json:"origin,omitempty"`
 	Queue      string    `json:"queue"`
 	Sequence   int64     `json:"sequence"`
-	EnqueuedAt time.Time `json:"enqueued_at,omitzero"`
-	MessageID  string    `json:"message_id,omitempty"`
-	DocumentID string    `json:"document_id,omitempty"`
+	EnqueuedAt time.Time `json:"enqueuedAt,omitzero"`
+	MessageID  string    `json:"messageId,omitempty"`
+	DocumentID string    `json:"documentId,omitempty"`
 	// Reason is the word with which the message was put aside.
 	Reason      string `json:"reason,omitempty"`
 	Verdict     Kind   `json:"verdict"`
 	Action      Action `json:"action"`
-	StoredHash  string `json:"stored_hash,omitempty"`
-	ArrivedHash string `json:"arrived_hash,omitempty"`
+	StoredHash  string `json:"storedHash,omitempty"`
+	ArrivedHash string `json:"arrivedHash,omitempty"`
 	// Result is a word, and Detail a sentence, of what came of it.
 	Result string `json:"result,omitempty"`
 	Detail string `json:"detail,omitempty"`

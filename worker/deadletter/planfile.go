@@ -21,10 +21,10 @@ type PlanHeader struct {
 	// ID names the plan in the ledger.
 	ID        string    `json:"id"`
 	Queue     string    `json:"queue"`
-	CreatedAt time.Time `json:"created_at"`
-	CreatedBy string    `json:"created_by"`
+	CreatedAt time.Time `json:"createdAt"`
+	CreatedBy string    `json:"createdBy"`
 	// NewTTL is the time to live for resubmitted copies, empty for none.
-	NewTTL string `json:"new_ttl,omitempty"`
+	NewTTL string `json:"newTtl,omitempty"`
 	// Acknowledged tells that warnings were acknowledged when the plan was made.
 	Acknowledged bool `json:"acknowledged,omitempty"`
 }
@@ -34,11 +34,11 @@ type PlanStep struct {
 	Sequence    int64     `json:"sequence"`
 	Action      Action    `json:"action"`
 	Verdict     Kind      `json:"verdict"`
-	MessageID   string    `json:"message_id,omitempty"`
-	EnqueuedAt  time.Time `json:"enqueued_at,omitzero"`
+	MessageID   string    `json:"messageId,omitempty"`
+	EnqueuedAt  time.Time `json:"enqueuedAt,omitzero"`
 	Reason      string    `json:"reason,omitempty"`
-	ArrivedHash string    `json:"arrived_hash,omitempty"`
-	StoredHash  string    `json:"stored_hash,omitempty"`
+	ArrivedHash string    `json:"arrivedHash,omitempty"`
+	StoredHash  string    `json:"storedHash,omitempty"`
 }
 
 // planEnd is the last line of a plan file. It tells a whole plan from one that was cut or changed.

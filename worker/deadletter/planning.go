@@ -23,7 +23,7 @@ type PlanCount struct {
 	Verdict Kind   `json:"verdict"`
 	Action  Action `json:"action,omitempty"`
 	// LeftOut says why they are not in the plan; empty for those that are.
-	LeftOut string `json:"left_out,omitempty"`
+	LeftOut string `json:"leftOut,omitempty"`
 	Count   int    `json:"count"`
 }
 

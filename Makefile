@@ -33,7 +33,7 @@ tidy: ## go.mod and go.sum say just what is used
 	$(GO) mod verify
 
 fuzz: ## Each fuzz target for FUZZTIME (10s)
-	$(GO) run ./tools/fuzz -time $(or $(FUZZTIME),10s)
+	./scripts/fuzz.sh $(or $(FUZZTIME),10s)
 
 torture: build ## Kill and break real processes for MINUTES (1) with SEED, and check the promise
 	@./bin/devenv torture --minutes $(or $(MINUTES),1) $(if $(SEED),--seed $(SEED))

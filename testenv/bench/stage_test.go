@@ -1,0 +1,191 @@
+package bench_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/testenv"
+	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/worker"
+)
+
+// The latencies of a round trip in a region, as the wanted figures assume them.
+const (
+	brokerLatency = 20 * time.Millisecond
+	storeLatency  = 10 * time.Millisecond
+)
+
+// stage is an environment in memory with messages on its queue, for one consumer after the other.
+type stage struct {
+	*testenv.Env
+	tb testing.TB
+}
+
+// newStage makes an environment whose round trips take time, or none.
+func newStage(tb testing.TB, slow bool, log *history.Log) *stage {
+	tb.Helper()
+	plan := fault.Script()
+	if slow {
+		for _, op := range []string{history.Lock, history.Complete, history.DeadLetter, history.Abandon, history.Renew} {
+			plan.Add(fault.On(op).Always().Before(fault.Wait(brokerLatency)))
+		}
+		for _, op := range []string{history.CreateDocument, history.ExecuteBatch, history.ReadDocument} {
+			plan.Add(fault.On(op).Always().Before(fault.Wait(storeLatency)))
+		}
+	}
+	env, err := testenv.New(testenv.Options{Faults: plan, History: log, Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection = false }})
+	require.NoError(tb, err)
+	return &stage{Env: env, tb: tb}
+}
+
+// fill puts n new orders on the queue, each of about a kilobyte.
+func (s *stage) fill(n int) {
+	s.tb.Helper()
+	note := strings.Repeat("x", 900)
+	for i := range n {
+		s.send(fmt.Sprintf("order-%d", i), fmt.Sprintf(`{"orderId":"order-%d","customer":"customer-%d","amount":%d.25,"note":%q}`, i, i%100, i%1000, note))
+	}
+}
+
+func (s *stage) send(id, body string) {
+	s.tb.Helper()
+	_, err := s.Broker.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: id}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)}})
+	require.NoError(s.tb, err)
+}
+
+// left is the number of messages on the queue.
+func (s *stage) left() int {
+	s.tb.Helper()
+	c, err := s.Broker.Counts("orders")
+	require.NoError(s.tb, err)
+	return c.Active + c.Locked
+}
+
+// client returns a client of its own over the in-memory door.
+func (s *stage) client() (*azservicebus.Client, error) {
+	return azservicebus.NewClientFromConnectionString(s.Broker.ConnectionString("embedded.example"), &azservicebus.ClientOptions{
+		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return s.Dial(ctx) },
+	})
+}
+
+const endpoint = "http://localhost:8081/"
+
+// worker starts the worker, as the program does, and returns what stops it and waits for it.
+func (s *stage) worker(concurrency int) (stop func()) {
+	s.tb.Helper()
+	store, err := cosmosstore.Open(context.Background(), cosmosstore.Options{
+		Endpoint: endpoint, Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders", Transport: s.Account.Transport(),
+	})
+	require.NoError(s.tb, err)
+	w, err := worker.New(worker.Config{Concurrency: concurrency}, worker.NewBroker(s.client, "orders"), store, worker.HandlerFunc(orders))
+	require.NoError(s.tb, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(s.tb, <-done)
+		require.NoError(s.tb, store.Close())
+	}
+}
+
+// loop starts what people write by hand: receive as many as there are free slots, create, complete. It checks nothing and
+// survives nothing, so nothing can be faster with the same clients and as many slots.
+func (s *stage) loop(concurrency int) (stop func()) {
+	s.tb.Helper()
+	client, err := s.client()
+	require.NoError(s.tb, err)
+	receiver, err := client.NewReceiverForQueue("orders", nil)
+	require.NoError(s.tb, err)
+	container := s.container()
+	ctx, cancel := context.WithCancel(context.Background())
+	free := make(chan struct{}, concurrency)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			free <- struct{}{}
+			n := 1
+			for ; len(free) < concurrency; n++ {
+				free <- struct{}{}
+			}
+			messages, _ := receiver.ReceiveMessages(ctx, n, nil)
+			for range n - len(messages) {
+				<-free
+			}
+			for _, m := range messages {
+				go func() {
+					defer func() { <-free }()
+					createAndComplete(container, receiver, m)
+				}()
+			}
+		}
+		for range concurrency {
+			free <- struct{}{}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		require.NoError(s.tb, client.Close(context.Background()))
+	}
+}
+
+// createAndComplete leaves a message to its lock when anything goes wrong; the run then never ends, and fails.
+func createAndComplete(container *azcosmos.ContainerClient, receiver *azservicebus.Receiver, m *azservicebus.ReceivedMessage) {
+	ctx := context.Background()
+	document, err := json.Marshal(map[string]any{"id": m.MessageID, "pk": m.MessageID, "order": json.RawMessage(m.Body)})
+	if err != nil {
+		return
+	}
+	if _, err := container.CreateItem(ctx, azcosmos.NewPartitionKeyString(m.MessageID), document, nil); err == nil {
+		_ = receiver.CompleteMessage(ctx, m, nil)
+	}
+}
+
+func (s *stage) container() *azcosmos.ContainerClient {
+	s.tb.Helper()
+	credential, err := azcosmos.NewKeyCredential(s.Account.Key())
+	require.NoError(s.tb, err)
+	client, err := azcosmos.NewClientWithKey(endpoint, credential, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: transport{s}}})
+	require.NoError(s.tb, err)
+	container, err := client.NewContainer("orders", "orders")
+	require.NoError(s.tb, err)
+	return container
+}
+
+type transport struct{ stage *stage }
+
+func (t transport) Do(r *http.Request) (*http.Response, error) {
+	return t.stage.Account.Transport().Do(r)
+}
+
+// orders makes one document of an order, and one of each of its lines.
+func orders(_ context.Context, m worker.Message) ([]worker.Document, error) {
+	var body struct {
+		Lines []json.RawMessage `json:"lines"`
+	}
+	if err := json.Unmarshal(m.Body, &body); err != nil {
+		return nil, err
+	}
+	documents := []worker.Document{{Type: "order", Content: m.Body}}
+	for i, line := range body.Lines {
+		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
+	}
+	return documents, nil
+}

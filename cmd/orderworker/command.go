@@ -69,7 +69,7 @@ func newRoot(sys system) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return withCode(exitUsage, fmt.Errorf("%w. See %s --help", err, c.CommandPath()))
 	})
-	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
+	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
 	return root
 }
 

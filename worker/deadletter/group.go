@@ -129,3 +129,12 @@ func (g *Groups) rank(name string) int {
 	}
 	return 0
 }
+
+// Total returns how many letters were counted.
+func (g *Groups) Total() int {
+	n := 0
+	for _, group := range g.found {
+		n += group.Count
+	}
+	return n
+}

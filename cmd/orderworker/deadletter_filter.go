@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/orderworker/orderworker/worker/deadletter"
+	"github.com/orderworker/orderworker/worker/messagejson"
+)
+
+// letterFilter are the flags that select dead letters.
+type letterFilter struct {
+	verdicts, reasons []string
+	messageID         string
+	olderThan, since  string
+	before            string
+	from, to          int64
+}
+
+func (f *letterFilter) bind(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.verdicts, "verdict", nil, "only these verdicts: "+kindNames())
+	flags.StringSliceVar(&f.reasons, "reason", nil, "only those put aside for these reasons, such as MaxDeliveryCountExceeded")
+	flags.StringVar(&f.messageID, "message-id", "", "only those with this MessageId")
+	flags.StringVar(&f.olderThan, "older-than", "", "only those that came in longer ago, such as 24h or P7D")
+	flags.StringVar(&f.since, "since", "", "only those that came in within this time, such as 2h")
+	flags.StringVar(&f.before, "before", "", "only those that came in before this moment, such as 2026-03-01T12:00:00Z")
+	flags.Int64Var(&f.from, "from-sequence", 0, "only those from this sequence number on")
+	flags.Int64Var(&f.to, "to-sequence", 0, "only those up to this sequence number")
+}
+
+func kindNames() string {
+	var names []string
+	for _, k := range deadletter.Kinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
+
+// filter reads the flags.
+func (f *letterFilter) filter(now time.Time) (deadletter.Filter, error) {
+	out := deadletter.Filter{Reasons: f.reasons, MessageID: f.messageID, FirstSequence: f.from, LastSequence: f.to}
+	for _, text := range f.verdicts {
+		k, ok := deadletter.ParseKind(text)
+		if !ok {
+			return out, withCode(exitUsage, fmt.Errorf("--verdict: %q is not one of %s", text, kindNames()))
+		}
+		out.Kinds = append(out.Kinds, k)
+	}
+	if f.olderThan != "" {
+		d, err := messagejson.ParseDuration(f.olderThan)
+		if err != nil {
+			return out, withCode(exitUsage, fmt.Errorf("--older-than: %w", err))
+		}
+		out.Before = now.Add(-d)
+	}
+	if f.before != "" {
+		t, err := time.Parse(time.RFC3339, f.before)
+		if err != nil {
+			return out, withCode(exitUsage, fmt.Errorf("--before: %q is not a moment such as 2026-03-01T12:00:00Z", f.before))
+		}
+		if out.Before.IsZero() || t.Before(out.Before) {
+			out.Before = t
+		}
+	}
+	if f.since != "" {
+		d, err := messagejson.ParseDuration(f.since)
+		if err != nil {
+			return out, withCode(exitUsage, fmt.Errorf("--since: %w", err))
+		}
+		out.After = now.Add(-d)
+	}
+	return out, nil
+}
+
+// sequences reads sequence numbers.
+func sequences(args []string) ([]int64, error) {
+	out := make([]int64, 0, len(args))
+	for _, text := range args {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n == 0 {
+			return nil, withCode(exitUsage, fmt.Errorf("%q is not a sequence number; list shows them", text))
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}

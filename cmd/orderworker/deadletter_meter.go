@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// meter shows how far something is: over and over on one line of a terminal, and now and then a line elsewhere. It is safe
+// for concurrent use.
+type meter struct {
+	out      io.Writer
+	terminal bool
+	every    time.Duration
+
+	mu    sync.Mutex
+	last  time.Time
+	dirty bool
+	text  string
+}
+
+func newMeter(out io.Writer) *meter {
+	m := &meter{out: out, every: 5 * time.Second, last: time.Now()}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		m.terminal, m.every = true, 200*time.Millisecond
+	}
+	return m
+}
+
+// show takes the newest state, and writes it when it is time.
+func (m *meter) show(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.text = text
+	if time.Since(m.last) < m.every {
+		return
+	}
+	m.last = time.Now()
+	m.writeLocked()
+}
+
+func (m *meter) writeLocked() {
+	if m.terminal {
+		fmt.Fprintf(m.out, "\r\x1b[K%s", m.text)
+		m.dirty = true
+		return
+	}
+	fmt.Fprintln(m.out, m.text)
+}
+
+// clear makes room for a line of something else.
+func (m *meter) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dirty {
+		fmt.Fprint(m.out, "\r\x1b[K")
+		m.dirty = false
+	}
+}
+
+// end leaves the line.
+func (m *meter) end() { m.clear() }

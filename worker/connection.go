@@ -13,9 +13,11 @@ const (
 	openTimeout = 10 * time.Second
 	// closeTimeout bounds the closing of a receiver that is given up. The SDK may wait a minute for a peer that is gone.
 	closeTimeout = 5 * time.Second
+	// quietTime is how long a receiver that is given up may have calls under way before it is closed all the same.
+	quietTime = peekTimeout
 	// maxTrouble is the number of consecutive failures on the management link after which a receiver is given up. That
 	// link can be dead while the one for messages lives: the broker's client never repairs it after a server-busy detach.
-	maxTrouble = 3
+	maxTrouble = 2
 )
 
 var errConnectionClosed = errors.New("worker: the connection is closed because the worker stops")
@@ -28,18 +30,78 @@ type link struct {
 	// attached grows each time the client had to attach again beneath the receiver. A message that came before can no
 	// longer be settled through its own object.
 	attached atomic.Int64
-	// proven tells that a call has succeeded, so that the connection need not be set up first.
+	// proven tells that a call has succeeded since the client last attached, so that the links stand.
 	proven atomic.Bool
+	// setup is held by the one call that sets the links up, while the link is not proven.
+	setup chan struct{}
 	// trouble counts consecutive failures on the management link.
 	trouble atomic.Int64
+	// calls is the number of calls under way, and idle holds a token after one has returned.
+	calls atomic.Int64
+	idle  chan struct{}
 	// credit is the number of messages that were asked for and did not come. Receive goroutine only.
 	credit int
+	// contacted is when the queue was last seen to answer. Receive goroutine only.
+	contacted time.Time
+}
+
+func newLink(r Receiver) *link {
+	return &link{receiver: r, retired: make(chan struct{}), setup: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+}
+
+// begin takes note of a call under way, and returns what must be called when it has returned.
+func (l *link) begin() (end func()) {
+	l.calls.Add(1)
+	return func() {
+		l.calls.Add(-1)
+		select {
+		case l.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// quiet waits until no call is under way, at most for d.
+func (l *link) quiet(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for l.calls.Load() > 0 {
+		select {
+		case <-l.idle:
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // worked takes note of a success on the management link.
 func (l *link) worked() {
 	l.proven.Store(true)
 	l.trouble.Store(0)
+}
+
+// reattached takes note that the client must attach, or has attached, anew.
+func (l *link) reattached() {
+	l.attached.Add(1)
+	l.proven.Store(false)
+	l.credit = 0
+}
+
+// do makes a call of the receiver that is not a receive call. Until the link is proven there is one at a time: the client
+// makes all others wait for the one that sets the links up, and has no regard for their contexts meanwhile.
+func (l *link) do(ctx context.Context, grace time.Duration, f func(context.Context) error) error {
+	if !l.proven.Load() {
+		select {
+		case l.setup <- struct{}{}:
+			defer func() { <-l.setup }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return call(ctx, grace, func(ctx context.Context) error {
+		defer l.begin()()
+		return f(ctx)
+	})
 }
 
 // connection holds the receiver in use. Any goroutine may give it up; the next call opens another. It is safe for
@@ -74,8 +136,15 @@ func (c *connection) get(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.current = &link{receiver: r, retired: make(chan struct{})}
+	c.current = newLink(r)
 	return c.current, nil
+}
+
+// inUse returns the link in use, or nil.
+func (c *connection) inUse() *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current
 }
 
 // uses reports whether l is the link in use.
@@ -98,7 +167,11 @@ func (c *connection) retireLocked(l *link) bool {
 	}
 	c.current = nil
 	close(l.retired)
-	c.closers.Go(func() { closeReceiver(l.receiver, c.grace) })
+	c.closers.Go(func() {
+		// The client does not close under a call that sets links up, and the calls end by themselves.
+		l.quiet(quietTime)
+		closeReceiver(l.receiver, c.grace)
+	})
 	return true
 }
 

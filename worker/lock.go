@@ -12,22 +12,23 @@ type lock struct {
 	duration time.Duration
 
 	mu    sync.Mutex
-	until time.Time // by the monotonic clock
-	gone  bool      // the broker said so
+	until time.Time     // by the monotonic clock
+	span  time.Duration // how long the lock lasts when renewed, as far as is known
+	gone  bool          // the broker said so
 }
+
+// shortestLock is the shortest lock duration that Service Bus can be configured with.
+const shortestLock = 5 * time.Second
 
 // newLock returns the lock of a message received now. The broker's word is believed when it says that less remains than
 // the configured duration: the message may have waited in a buffer on the way, or the queue may have a shorter lock. A
 // clock that is ahead makes it seem so too; that costs one renewal for each message and nothing else.
 func newLock(token [16]byte, duration time.Duration, lockedUntil *time.Time) *lock {
-	now := time.Now()
-	l := &lock{token: token, duration: duration, until: now.Add(duration)}
+	now, left := time.Now(), duration
 	if lockedUntil != nil {
-		if left := wallUntil(*lockedUntil, now); left < duration {
-			l.until = now.Add(max(left, 0))
-		}
+		left = min(left, max(wallUntil(*lockedUntil, now), 0))
 	}
-	return l
+	return &lock{token: token, duration: duration, until: now.Add(left), span: max(left, min(duration, shortestLock))}
 }
 
 // wallUntil is the time from now to the broker's t. Now has a monotonic reading that t lacks, so it is by the wall clock.
@@ -44,18 +45,38 @@ func (l *lock) left() time.Duration {
 }
 
 // renewed takes note of a renewal that was asked for at start. Of what the broker states only a shorter lock is believed,
-// and at most down to a quarter, for it has just been renewed and a wrong clock must not make it renewed without end.
+// and none that is shorter than a lock can be: it has just been renewed, and a clock that is ahead must not make it
+// renewed without end.
 func (l *lock) renewed(start time.Time, lockedUntil *time.Time) {
-	d := l.duration
+	span := l.duration
 	if lockedUntil != nil {
-		d = min(d, max(wallUntil(*lockedUntil, start), d/4))
+		span = min(span, max(wallUntil(*lockedUntil, start), shortestLock))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until := start.Add(d); until.After(l.until) {
+	l.span = span
+	if until := start.Add(span); until.After(l.until) {
 		l.until = until
 	}
 }
+
+// untilRenewal returns how long to wait before the lock is renewed: until half of it has passed.
+func (l *lock) untilRenewal() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Until(l.until)-l.span/2, 0)
+}
+
+// covers reports whether the lock lasts long enough to start a call of at most d. Renewal goes on during the call, so
+// half of a short lock is enough.
+func (l *lock) covers(d time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.gone && time.Until(l.until) >= min(d, l.span/2)
+}
+
+// fresh reports whether enough of the lock is left to begin work without asking the broker first.
+func (l *lock) fresh() bool { return l.left() >= min(l.duration/4, shortestLock) }
 
 // lose takes note that the broker no longer knows the lock.
 func (l *lock) lose() {

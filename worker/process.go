@@ -50,7 +50,7 @@ func (w *Worker) yieldSlot(r Result) {
 // attempt works on a message, with its lock renewed, until there is nothing left to do but to settle it.
 func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 	// A message may come with little of its lock left, or none by our clock. The broker is asked before any work.
-	if d.lock.left() < d.lock.duration/4 && !w.renew(ctx, d) && d.lock.left() == 0 {
+	if !d.lock.fresh() && !w.renew(ctx, d) && d.lock.left() == 0 {
 		return Result{Cause: CauseLockLost, Err: ErrLockLost}, leave
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -120,7 +120,7 @@ func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 		r.Cause, r.Err = CauseUnavailable, errors.Join(r.Err, err)
 		return r
 	}
-	if d.lock.left() < w.config.StoreTimeout+callGrace && !w.renew(ctx, d) && d.lock.left() < w.config.StoreTimeout {
+	if !d.lock.covers(w.config.StoreTimeout+callGrace) && !w.renew(ctx, d) && !d.lock.covers(w.config.StoreTimeout) {
 		r.Cause = CauseUncovered
 		if cause := context.Cause(ctx); cause != nil {
 			r = r.interrupted(cause)

@@ -60,11 +60,14 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 			continue
 		}
 		l, err := w.connection.get(ctx)
-		how, fault := receiveFailed, classifyBroker(err)
+		if err == nil {
+			err = w.prepare(ctx, l)
+		}
+		how := receiveFailed
 		if err == nil {
 			how, err = w.receive(ctx, work, l, n)
-			fault = classifyBroker(err)
 		}
+		fault := classifyBroker(err)
 		switch how {
 		case receivedSome:
 			failures = 0
@@ -72,7 +75,7 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 			continue
 		case waitedInFull:
 			failures = 0
-			w.watchdog.silentOn(l)
+			w.silence(ctx, l)
 			continue
 		case interrupted:
 			continue
@@ -84,6 +87,11 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 		}
 		failures++
 		w.receiveTrouble(l, failures, fault, err)
+		if fault == faultNone && failures < spinning {
+			// A lost link is attached anew by the next call. Waiting first would leave a receiver that is beyond repair to
+			// its background loop, which burns a processor core meanwhile.
+			continue
+		}
 		half := doubled(receiveBackoff, receiveBackoffMax, failures-1) / 2
 		sleep(ctx, half+rand.N(half))
 	}
@@ -122,13 +130,73 @@ func (w *Worker) withdrawCredit() {
 	}
 }
 
+// maxBlindPeeks is the number of looks at the queue, the first ones ever, that may time out before the worker tries to do
+// without: some queues, partitioned ones among them, are known not to answer to it.
+const maxBlindPeeks = 3
+
+// prepare makes sure that the links stand before a receive call, by looking at the queue. The receive call could set them
+// up as well, but it cannot tell that from waiting for a message, and a call that renews a lock would have to wait with it.
+// It does so now and then on links that stand, too: while messages come and no lock needs renewal, nothing else would find
+// a management link that is beyond repair, over which the client burns a processor core.
+func (w *Worker) prepare(ctx context.Context, l *link) error {
+	stood := l.proven.Load()
+	if stood && time.Since(l.contacted) < w.config.Watchdog.Silence {
+		return nil
+	}
+	err := w.contact(ctx, l)
+	if err != nil && stood {
+		err = w.contact(ctx, l)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil // the worker stops, and receives no more
+	case err == nil:
+		w.reached(l)
+	case stood:
+		w.replace(l, replacedNoAnswer, err)
+	}
+	return err
+}
+
+// contact makes the cheapest call that sets the links up and shows that the queue answers: a look at it. Where that is
+// never answered, the renewal of a lock that nobody has: the queue says that it does not know it.
+func (w *Worker) contact(ctx context.Context, l *link) error {
+	if w.blind.Load() {
+		return w.touch(ctx, l)
+	}
+	_, err := w.peek(ctx, l, 0, 1)
+	switch classifyBroker(err) {
+	case faultNone, faultPanic: // a message that makes the client panic was an answer, too
+		w.peeked = true
+		return nil
+	case faultEnded:
+		if w.timeouts++; !w.peeked && w.timeouts >= maxBlindPeeks && w.touch(ctx, l) == nil {
+			w.blind.Store(true)
+			return nil
+		}
+	}
+	return err
+}
+
+// touch asks for the renewal of a lock that nobody has.
+func (w *Worker) touch(ctx context.Context, l *link) error {
+	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
+	defer cancel()
+	m := &azservicebus.ReceivedMessage{LockToken: [16]byte{15: 1}}
+	err := l.do(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
+	if classifyBroker(err) == faultLockLost {
+		return nil
+	}
+	return err
+}
+
 // receive makes one receive call for n messages and starts what it brings.
 func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, error) {
-	if w.lastLink != l {
-		w.lastLink = l
-		w.watchdog.confirm(l)
+	if ctx.Err() != nil {
+		return interrupted, nil // a call would issue credit all the same
 	}
-	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.config.Watchdog.Silence)
+	w.lastLink = l
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience())
 	defer cancel()
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
@@ -138,6 +206,7 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 
 	options := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: batchWindow}
 	messages, err := supervised(rctx, w.config.Watchdog.Stuck, func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
+		defer l.begin()()
 		return l.receiver.ReceiveMessages(ctx, n, options)
 	}, func(late []*azservicebus.ReceivedMessage, _ error) { w.giveBackLate(late, l) })
 	l.credit = n - len(messages)
@@ -155,9 +224,7 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 	case err != nil:
 		return receiveFailed, err
 	}
-	// The client has attached anew beneath us, without any credit.
-	l.attached.Add(1)
-	l.credit = 0
+	l.reattached() // beneath us, and without any credit
 	return cameBackEarly, nil
 }
 

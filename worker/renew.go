@@ -20,11 +20,11 @@ func (w *Worker) keep(ctx context.Context, d *delivery, lost func()) {
 			lost()
 			return
 		}
-		wait := left - d.lock.duration/2
+		wait := d.lock.untilRenewal()
 		if failed {
 			wait = min(left/4+50*time.Millisecond, 5*time.Second)
 		}
-		if !sleep(ctx, max(wait, 0)) {
+		if !sleep(ctx, wait) {
 			return
 		}
 		failed = !w.renew(ctx, d) && ctx.Err() == nil
@@ -39,21 +39,19 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 		return false
 	}
 	start := time.Now()
-	limit := max(d.lock.left()/3, minRenewal)
+	left := d.lock.left()
+	limit := left / 2 // a connection may have to be set up first
 	if l.proven.Load() {
-		limit = min(limit, 10*time.Second)
+		limit = min(left/4, oneTry)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, max(limit, minRenewal))
 	defer cancel()
 	m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
-	until, err := supervised(ctx, callGrace, func(ctx context.Context) (*time.Time, error) {
-		err := l.receiver.RenewMessageLock(ctx, m, nil)
-		return m.LockedUntil, err
-	}, nil)
+	err = l.do(ctx, callGrace, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
 	switch classifyBroker(err) {
 	case faultNone:
 		l.worked()
-		d.lock.renewed(start, until)
+		d.lock.renewed(start, m.LockedUntil)
 		return true
 	case faultLockLost:
 		l.worked()

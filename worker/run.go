@@ -29,7 +29,6 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var loops sync.WaitGroup
 	loops.Go(func() { w.probeLoop(ctx) })
-	loops.Go(func() { w.watchLoop(ctx) })
 	loops.Go(func() { w.receiveLoop(ctx, work) })
 	<-ctx.Done()
 	close(w.stop)

@@ -20,10 +20,10 @@ const (
 )
 
 const (
-	// settleTimeout bounds one try on a connection that works. The client waits at least 3.2 s before it tries again by
-	// itself, resets the connection for it, and then takes its own mark "already settled" for the broker's consent. Below
-	// that bound a call is one try, and nil is the broker's word.
-	settleTimeout = 3 * time.Second
+	// oneTry bounds a call on links that stand. The client waits at least 3.2 s before it tries again by itself, resets the
+	// connection for it, and after a settlement takes its own mark "already settled" for the broker's consent. Below that
+	// bound a call is one try, and nil is the broker's word.
+	oneTry = 3 * time.Second
 	// firstSettleTimeout bounds the first try on a connection that must be set up: cutting that short does harm.
 	firstSettleTimeout = 15 * time.Second
 	// maxSettleTries bounds the tries by lock token.
@@ -43,7 +43,7 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 	if d.link != nil && w.connection.uses(d.link) && d.link.attached.Load() == d.attached {
 		l := d.link
 		d.link = nil // once per object: a second call would return nil without doing anything
-		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, settleTimeout)); fault {
+		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, oneTry)); fault {
 		case faultNone:
 			l.proven.Store(true)
 			return settleDone
@@ -69,7 +69,7 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 		if err != nil {
 			continue
 		}
-		timeout := settleTimeout
+		timeout := oneTry
 		if !l.proven.Load() {
 			timeout = firstSettleTimeout
 		}
@@ -112,7 +112,7 @@ func (w *Worker) settleContext(ctx context.Context, d *delivery) (context.Contex
 func (w *Worker) settleOnce(ctx context.Context, l *link, m *azservicebus.ReceivedMessage, a action, note deadLetterNote, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return call(ctx, callGrace, func(ctx context.Context) error {
+	return l.do(ctx, callGrace, func(ctx context.Context) error {
 		switch a {
 		case complete:
 			return l.receiver.CompleteMessage(ctx, m, nil)

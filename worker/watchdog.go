@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// peekTimeout bounds one look at the queue, which may have to set a connection up.
+	// peekTimeout bounds one look at the queue when the connection must be set up for it.
 	peekTimeout = 20 * time.Second
 	// recheckAfter is the time that a waiting message gets to arrive after all.
 	recheckAfter = 5 * time.Second
@@ -18,33 +18,9 @@ const (
 	peekPages = 5
 )
 
-// A watchdog looks at the queue from the side. It finds the receiver that looks healthy and receives nothing.
-type watchdog struct {
-	fresh  chan *link
-	silent chan *link
-}
-
-func newWatchdog() *watchdog {
-	return &watchdog{fresh: make(chan *link, 1), silent: make(chan *link, 1)}
-}
-
-// confirm asks to look whether a new link reaches the queue at all.
-func (d *watchdog) confirm(l *link) { offer(d.fresh, l) }
-
-// silentOn tells that a receive call on l waited in full and nothing came.
-func (d *watchdog) silentOn(l *link) { offer(d.silent, l) }
-
-// offer sends unless the channel is full: then the watchdog is at work already.
-func offer(c chan *link, l *link) {
-	select {
-	case c <- l:
-	default:
-	}
-}
-
 // A sighting is what one look at the queue showed.
 type sighting struct {
-	// failed tells that the look itself failed.
+	// failed tells that the look itself failed, twice.
 	failed bool
 	// waiting is the sequence number of the first message that waits and is not ours; 0 when none does.
 	waiting int64
@@ -54,7 +30,6 @@ type sighting struct {
 type suspicion struct {
 	sequence int64     // the waiting message that was seen first
 	since    time.Time // and when
-	failures int       // looks in a row that failed
 	replaced int       // receivers given up
 	next     time.Time // when another may be
 }
@@ -71,14 +46,8 @@ type finding struct {
 // which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is proof.
 func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) (suspicion, finding) {
 	if seen.failed {
-		s.failures++
-		f := finding{noAnswer: true}
-		if s.failures >= 2 {
-			f.replace, s.failures = replacedNoAnswer, 0
-		}
-		return s, f
+		return s, finding{noAnswer: true, replace: replacedNoAnswer}
 	}
-	s.failures = 0
 	if seen.waiting == 0 {
 		return suspicion{}, finding{}
 	}
@@ -94,40 +63,27 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 	return s, f
 }
 
-// watchLoop looks at the queue when asked, until ctx ends.
-func (w *Worker) watchLoop(ctx context.Context) {
-	var s suspicion
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case l := <-w.watchdog.fresh:
-			if seen := w.look(ctx, l, true); !seen.failed {
-				w.reached(l)
-			}
-		case l := <-w.watchdog.silent:
-			s = w.inspect(ctx, l, s)
-		}
+// silence looks at the queue when a receive call has waited in full and brought nothing. It finds the receiver that looks
+// healthy and receives nothing. The receive goroutine does it between two calls: every call of the client is bounded from
+// outside, so nothing holds it up, and beside a receive call the client might make it wait for that.
+func (w *Worker) silence(ctx context.Context, l *link) {
+	if w.blind.Load() {
+		return
 	}
-}
-
-// inspect looks at the queue beside a receiver that was silent for long.
-func (w *Worker) inspect(ctx context.Context, l *link, s suspicion) suspicion {
-	start := time.Now()
-	if w.lastMessage().After(start.Add(-w.config.Watchdog.Silence)) {
-		s = suspicion{}
-	}
-	seen := w.look(ctx, l, false)
-	if seen.waiting != 0 {
-		if !sleep(ctx, recheckAfter) || w.lastMessage().After(start) {
-			return suspicion{}
-		}
-		seen = w.look(ctx, l, false)
+	seen := w.look(ctx, l)
+	if seen.failed {
+		seen = w.look(ctx, l)
 	}
 	if ctx.Err() != nil || !w.connection.uses(l) {
-		return s
+		return
 	}
-	s, f := s.judge(time.Now(), seen, w.config.Watchdog.Deaf)
+	if seen.waiting != 0 && !w.recheck {
+		w.recheck = true // it may have come this moment, so the next call waits only a little
+		return
+	}
+	w.recheck = false
+	s, f := w.suspicion.judge(time.Now(), seen, w.config.Watchdog.Deaf)
+	w.suspicion = s
 	switch {
 	case f.noAnswer:
 		w.conditions.set(partBroker, "the queue cannot be looked at. "+faultConnection.advice(), nil)
@@ -142,27 +98,34 @@ func (w *Worker) inspect(ctx context.Context, l *link, s suspicion) suspicion {
 	if f.replace != "" {
 		w.replace(l, f.replace, nil)
 	}
-	return s
+}
+
+// patience is how long the next receive call waits.
+func (w *Worker) patience() time.Duration {
+	if w.recheck {
+		return min(recheckAfter, w.config.Watchdog.Silence)
+	}
+	return w.config.Watchdog.Silence
 }
 
 // reached takes note that the broker answers for the queue.
 func (w *Worker) reached(l *link) {
 	l.proven.Store(true)
+	l.contacted = time.Now()
 	w.conditions.clear(partBroker)
 }
 
-// look peeks at the queue from its front. Quick is content with any answer. A message that makes the client panic is a
-// message all the same.
-func (w *Worker) look(ctx context.Context, l *link, quick bool) sighting {
+// look peeks at the queue from its front. A message that makes the client panic is a message all the same.
+func (w *Worker) look(ctx context.Context, l *link) sighting {
 	from := int64(0)
 	for range peekPages {
-		page, err := w.peek(ctx, l, from)
+		page, err := w.peek(ctx, l, from, peekPage)
 		switch {
 		case classifyBroker(err) == faultPanic:
 			return sighting{waiting: from + 1}
 		case err != nil:
 			return sighting{failed: true}
-		case len(page) == 0 || quick:
+		case len(page) == 0:
 			return sighting{}
 		}
 		for _, m := range page {
@@ -178,10 +141,22 @@ func (w *Worker) look(ctx context.Context, l *link, quick bool) sighting {
 	return sighting{}
 }
 
-func (w *Worker) peek(ctx context.Context, l *link, from int64) ([]*azservicebus.ReceivedMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
+// peek looks at up to n messages.
+func (w *Worker) peek(ctx context.Context, l *link, from int64, n int) (page []*azservicebus.ReceivedMessage, err error) {
+	timeout := peekTimeout
+	if l.proven.Load() {
+		timeout = oneTry
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return supervised(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
-		return l.receiver.PeekMessages(ctx, peekPage, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &from})
-	}, nil)
+	got := make(chan []*azservicebus.ReceivedMessage, 1)
+	err = l.do(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) error {
+		page, err := l.receiver.PeekMessages(ctx, n, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &from})
+		got <- page
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
 }

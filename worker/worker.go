@@ -13,7 +13,6 @@ type Worker struct {
 	pipeline   *Pipeline
 	connection *connection
 	breaker    *breaker
-	watchdog   *watchdog
 	conditions *conditions
 	telemetry  *telemetry
 	logs       *logObserver
@@ -33,8 +32,16 @@ type Worker struct {
 	// deliveries waits for the messages in process and for the renewal of their locks.
 	deliveries sync.WaitGroup
 
-	lastLink     *link     // receive goroutine only
-	isolateUntil time.Time // receive goroutine only
+	// blind tells that the queue cannot be looked at, so that silence proves nothing.
+	blind atomic.Bool
+
+	// The rest is for the receive goroutine only.
+	lastLink     *link
+	isolateUntil time.Time
+	peeked       bool // the queue could be looked at once
+	timeouts     int  // looks that timed out, while none has succeeded
+	recheck      bool // a message was seen waiting, and gets a moment to arrive
+	suspicion    suspicion
 }
 
 // New returns a worker that takes messages from b, has h make documents of them, and commits those to s. It reports every
@@ -52,7 +59,6 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		config:     c,
 		pipeline:   p,
 		connection: &connection{broker: b, grace: c.Watchdog.Stuck},
-		watchdog:   newWatchdog(),
 		logs:       newLogObserver(c.Logger, b.Queue()),
 		slots:      newSlots(c.Concurrency),
 		settling:   make(chan struct{}, c.Concurrency),
@@ -76,12 +82,13 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 
 func (w *Worker) observe(e Event) { w.observers.Observe(e) }
 
-// heard takes note that a message arrived: the receiver works.
+// heard takes note that a message arrived: the receiver works. Receive goroutine only.
 func (w *Worker) heard() {
 	w.last.Store(time.Now().UnixNano())
 	w.logs.calm()
 	w.conditions.clear(partBroker)
 	w.conditions.clear(partDeaf)
+	w.recheck, w.suspicion = false, suspicion{}
 }
 
 // lastMessage returns when a message was last received.

@@ -30,10 +30,12 @@ const (
 	storeLatency  = 10 * time.Millisecond
 )
 
-// stage is an environment in memory with messages on its queue, for one consumer after the other.
+// stage is an environment with messages on its queue, for one consumer.
 type stage struct {
 	*testenv.Env
 	tb testing.TB
+	// at is where the environment serves on sockets; empty in bubbles, which use the doors in memory.
+	at testenv.Addresses
 }
 
 // newStage makes an environment whose round trips take time, or none.
@@ -51,6 +53,16 @@ func newStage(tb testing.TB, slow bool, log *history.Log) *stage {
 	env, err := testenv.New(testenv.Options{Faults: plan, History: log, Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection = false }})
 	require.NoError(tb, err)
 	return &stage{Env: env, tb: tb}
+}
+
+// newSocketStage is newStage on loopback sockets, as real programs meet it.
+func newSocketStage(tb testing.TB, slow bool, log *history.Log) *stage {
+	tb.Helper()
+	s := newStage(tb, slow, log)
+	at, err := s.Serve(context.Background(), testenv.Addresses{})
+	require.NoError(tb, err)
+	s.at = at
+	return s
 }
 
 // fill puts n new orders on the queue, each of about a kilobyte.
@@ -76,21 +88,31 @@ func (s *stage) left() int {
 	return c.Active + c.Locked
 }
 
-// client returns a client of its own over the in-memory door.
+// client returns a client with a connection of its own.
 func (s *stage) client() (*azservicebus.Client, error) {
+	if s.at.AMQP != "" {
+		return azservicebus.NewClientFromConnectionString(s.Broker.ConnectionString(s.at.AMQP), nil)
+	}
 	return azservicebus.NewClientFromConnectionString(s.Broker.ConnectionString("embedded.example"), &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return s.Dial(ctx) },
 	})
 }
 
-const endpoint = "http://localhost:8081/"
+func (s *stage) endpoint() string {
+	if s.at.Cosmos != "" {
+		return "http://" + s.at.Cosmos
+	}
+	return "http://localhost:8081/"
+}
 
 // worker starts the worker, as the program does, and returns what stops it and waits for it.
 func (s *stage) worker(concurrency int) (stop func()) {
 	s.tb.Helper()
-	store, err := cosmosstore.Open(context.Background(), cosmosstore.Options{
-		Endpoint: endpoint, Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders", Transport: s.Account.Transport(),
-	})
+	options := cosmosstore.Options{Endpoint: s.endpoint(), Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders"}
+	if s.at.Cosmos == "" {
+		options.Transport = transport{s}
+	}
+	store, err := cosmosstore.Open(context.Background(), options)
 	require.NoError(s.tb, err)
 	w, err := worker.New(worker.Config{Concurrency: concurrency}, worker.NewBroker(s.client, "orders"), store, worker.HandlerFunc(orders))
 	require.NoError(s.tb, err)
@@ -162,7 +184,11 @@ func (s *stage) container() *azcosmos.ContainerClient {
 	s.tb.Helper()
 	credential, err := azcosmos.NewKeyCredential(s.Account.Key())
 	require.NoError(s.tb, err)
-	client, err := azcosmos.NewClientWithKey(endpoint, credential, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: transport{s}}})
+	options := &azcosmos.ClientOptions{}
+	if s.at.Cosmos == "" {
+		options.ClientOptions = azcore.ClientOptions{Transport: transport{s}}
+	}
+	client, err := azcosmos.NewClientWithKey(s.endpoint(), credential, options)
 	require.NoError(s.tb, err)
 	container, err := client.NewContainer("orders", "orders")
 	require.NoError(s.tb, err)

@@ -65,7 +65,7 @@ func (p pageSettings) check() error {
 
 // options is what the page is made of, once the address is known.
 func (p pageSettings) options(r *review, sys system, address string) page.Options {
-	o := page.Options{Reviewer: r.Reviewer, Ledger: r.ledger, Write: p.write, Hosts: p.hosts, Pace: deadletter.Pace{Concurrency: r.config.concurrency}}
+	o := page.Options{Reviewer: r.Reviewer, Ledger: r.ledger, Explain: r.explain, Write: p.write, Hosts: p.hosts, Pace: deadletter.Pace{Concurrency: r.config.concurrency}}
 	if p.proxy {
 		o.IdentityHeader = identityHeader
 		return o

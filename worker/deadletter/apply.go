@@ -177,7 +177,7 @@ func (r *run) present(ctx context.Context, first, last int64) (map[int64]bool, e
 }
 
 func absent(s PlanStep) Outcome {
-	return Outcome{Sequence: s.Sequence, MessageID: s.MessageID, Action: s.Action, Result: Absent, Detail: "The dead letter is not there any more. The log says whether this plan has removed it."}
+	return Outcome{Sequence: s.Sequence, MessageID: s.MessageID, Action: s.Action, Result: Absent, Detail: "The dead letter is not there any more. The log may say who removed it."}
 }
 
 // stages works group by group until nothing is wanted any more.

@@ -20,6 +20,7 @@ func functions() template.FuncMap {
 		"label":   label,
 		"what":    what,
 		"plural":  plural,
+		"form":    func(o offer, token string, write bool) offerForm { return offerForm{o, token, write} },
 	}
 }
 

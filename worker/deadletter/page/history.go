@@ -39,7 +39,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	for e, err := range s.options.Ledger.Entries(ctx, q) {
 		if err != nil {
-			p.Err = err.Error()
+			p.Err = s.explain(err)
 			break
 		}
 		p.Entries = append(p.Entries, e)

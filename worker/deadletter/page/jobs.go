@@ -149,7 +149,7 @@ func (s *Server) plan(actor string, verdict deadletter.Kind, p deadletter.Planni
 		s.jobs.update(j.ID, func(j *job) {
 			j.Plan, j.file, j.Stage = summary, file, planned
 			if err != nil {
-				j.Stage, j.Err = failed, err.Error()
+				j.Stage, j.Err = failed, s.explain(err)
 			}
 		})
 	})
@@ -206,7 +206,7 @@ func (s *Server) apply(j job, o deadletter.Order, pace deadletter.Pace) bool {
 		s.jobs.update(j.ID, func(j *job) {
 			j.Stage, j.Summary = applied, summary
 			if err != nil {
-				j.Err = err.Error()
+				j.Err = s.explain(err)
 			}
 		})
 		s.scan.invalidate()

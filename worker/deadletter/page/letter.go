@@ -30,10 +30,8 @@ type letterPage struct {
 	Changes    []deadletter.Change
 	Properties []property
 	Offers     []offer
-	// First tells that the suggested action is none of the offers but Export or Compare.
-	First deadletter.Action
-	Next  int64
-	Busy  string
+	Next       int64
+	Busy       string
 }
 
 type property struct{ Name, Value string }
@@ -45,6 +43,15 @@ type offer struct {
 	Verdict  deadletter.Kind
 	// NeedsTTL tells that the form must ask for a time to live.
 	NeedsTTL bool
+	// Main tells that this is the one to show first: the suggested action, or the first that is not refused.
+	Main bool
+}
+
+// offerForm is an offer with what every form needs.
+type offerForm struct {
+	Offer offer
+	Token string
+	Write bool
 }
 
 func (s *Server) sequence(w http.ResponseWriter, r *http.Request) (int64, bool) {
@@ -68,7 +75,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) (deadletter.Item, 
 		s.fail(w, r, http.StatusNotFound, "There is no dead letter "+strconv.FormatInt(n, 10)+". It was removed, or never there; the history may say more.")
 		return item, false
 	case err != nil:
-		s.fail(w, r, http.StatusBadGateway, "The dead letter cannot be read: "+err.Error())
+		s.fail(w, r, http.StatusBadGateway, "The dead letter cannot be read: "+s.explain(err))
 		return item, false
 	}
 	return item, true
@@ -82,7 +89,7 @@ func (s *Server) letter(w http.ResponseWriter, r *http.Request) {
 	l := item.Letter
 	p := letterPage{
 		Item: item, Notices: deadletter.Notices(l, s.options.Reviewer.Settings(), time.Now()), Body: deadletter.BodyOf(l.Message, shownBody),
-		Changes: item.Changes(), First: item.Verdict.First(), Next: s.next(r.Context(), l.Sequence), Offers: s.offers(item),
+		Changes: item.Changes(), Next: s.next(r.Context(), l.Sequence), Offers: s.offers(item),
 	}
 	p.ID, _ = l.MessageID()
 	p.Message = p.Body.Text
@@ -118,6 +125,7 @@ func (s *Server) next(ctx context.Context, sequence int64) int64 {
 func (s *Server) offers(item deadletter.Item) []offer {
 	settings, now := s.options.Reviewer.Settings(), time.Now()
 	var out []offer
+	main := false
 	for _, o := range deadletter.Offers(item.Letter, item.Verdict, settings, deadletter.Choice{}, now) {
 		next := offer{Offer: o, Sequence: item.Letter.Sequence, Verdict: item.Verdict.Kind}
 		if o.Action == deadletter.Resubmit && o.Refused != "" {
@@ -126,6 +134,8 @@ func (s *Server) offers(item deadletter.Item) []offer {
 				next.Offer, next.NeedsTTL = renewed, true
 			}
 		}
+		next.Main = !main && next.Refused == ""
+		main = main || next.Main
 		out = append(out, next)
 	}
 	return out
@@ -178,18 +188,19 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	}, n)
 	s.scan.invalidate()
 	if err != nil || got.Result == "" {
-		s.fail(w, r, http.StatusBadGateway, "It was not done: "+errorText(err))
+		s.fail(w, r, http.StatusBadGateway, "It was not done: "+s.explain(err))
 		return
 	}
 	next := s.next(ctx, n)
 	http.Redirect(w, r, "/outcomes/"+s.outcomes.keep(outcomePage{Outcome: got, Next: next, Why: o.Why}), http.StatusSeeOther)
 }
 
-func errorText(err error) string {
+// explain is what an error means for people. No error means that an action was cut off.
+func (s *Server) explain(err error) string {
 	if err == nil {
 		return "it was interrupted"
 	}
-	return err.Error()
+	return s.options.Explain(err).Error()
 }
 
 // maxWhy bounds a reason, in characters.

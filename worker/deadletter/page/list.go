@@ -108,7 +108,7 @@ func (s *Server) rows(ctx context.Context, f deadletter.Filter, p *listPage) {
 			p.Short = true
 			return
 		case err != nil:
-			p.Next, p.Err = 0, deadletter.Visible(err.Error())
+			p.Next, p.Err = 0, deadletter.Visible(s.explain(err))
 			return
 		case len(p.Rows) == listRows || seen == listSeen:
 			p.Next, p.Short = item.Letter.Sequence, len(p.Rows) < listRows

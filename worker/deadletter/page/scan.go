@@ -78,7 +78,7 @@ func (s *Server) count(done chan struct{}) {
 	defer cancel()
 	for item, err := range s.options.Reviewer.List(ctx, deadletter.Filter{}) {
 		if err != nil {
-			failed = err.Error()
+			failed = s.explain(err)
 			break
 		}
 		verdicts.Add(item.Letter, item.Verdict)

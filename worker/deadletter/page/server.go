@@ -27,6 +27,8 @@ type Options struct {
 	// request without it is refused. Set it only when every request passes the proxy and the proxy removes the header from
 	// what it receives. Defaults to none.
 	IdentityHeader string
+	// Explain turns an error into a sentence for people. Defaults to the text of the error.
+	Explain func(error) error
 	// Pace is how fast a plan is applied, where the form does not say.
 	Pace deadletter.Pace
 }
@@ -54,6 +56,9 @@ func New(o Options) (*Server, error) {
 	g, err := newGuard(o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Explain == nil {
+		o.Explain = func(err error) error { return err }
 	}
 	s := &Server{options: o, guard: g, templates: map[string]*template.Template{}, mux: http.NewServeMux(), closed: make(chan struct{})}
 	for _, name := range []string{"list", "letter", "outcome", "plan", "job", "history", "error"} {
@@ -156,5 +161,19 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 
 // fail writes a page that says what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
-	s.render(w, r, status, "error", frame{Title: http.StatusText(status), Page: deadletter.Visible(text)})
+	s.render(w, r, status, "error", frame{Title: failTitle(status), Page: deadletter.Visible(text)})
+}
+
+func failTitle(status int) string {
+	switch status {
+	case http.StatusNotFound:
+		return "Not found"
+	case http.StatusForbidden, http.StatusUnauthorized, http.StatusMisdirectedRequest, http.StatusMethodNotAllowed:
+		return "Not allowed"
+	case http.StatusConflict:
+		return "Not now"
+	case http.StatusBadRequest:
+		return "Something is missing or wrong"
+	}
+	return "It did not work"
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -23,6 +24,18 @@ type parcel struct {
 	deliveries int
 
 	sequence int64
+}
+
+// body returns the bytes that the line sends: the text of a string, and anything else as it stands there.
+func (p parcel) body() []byte {
+	var line struct {
+		Body json.RawMessage `json:"body"`
+	}
+	var text string
+	if json.Unmarshal([]byte(p.line), &line) == nil && json.Unmarshal(line.Body, &text) == nil {
+		return []byte(text)
+	}
+	return line.Body
 }
 
 // A fate is what the history says of one parcel.

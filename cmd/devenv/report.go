@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/testenv/history"
@@ -66,7 +67,31 @@ func (d *demo) promises() error {
 	if err := history.Verify(d.env.History, expect, 0, ""); err != nil {
 		return err
 	}
+	if err := d.audit(events); err != nil {
+		return err
+	}
 	d.say("%d promises hold over the %d events of this run: nothing lost, nothing twice, no order without its lines.", len(history.Examine(events, expect)), len(events))
+	return nil
+}
+
+// audit compares every order with what is stored under its id, content and lines.
+func (d *demo) audit(events []history.Event) error {
+	var fates []traffic.Fate
+	for _, p := range d.sent {
+		f := fateOf(events, p.sequence)
+		m := traffic.Message{ID: p.id, Body: p.body(), Kind: traffic.New}
+		if p.reason == "NotJSON" {
+			m.Kind = traffic.Unreadable
+		}
+		fates = append(fates, traffic.Fate{Message: m, Completed: f.completed, Reason: f.reason})
+	}
+	stored, err := storedOrders(d.env)
+	if err != nil {
+		return err
+	}
+	if wrong := traffic.Audit(fates, stored, words); len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "\n"))
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/traffic"
 )
@@ -29,7 +30,7 @@ func (r *round) check(sum *tally) error {
 	if err != nil {
 		return err
 	}
-	stored, err := r.stored()
+	stored, err := storedOrders(r.env)
 	if err != nil {
 		return err
 	}
@@ -60,9 +61,10 @@ func (r *round) fates(events []history.Event) ([]traffic.Fate, error) {
 	return fates, nil
 }
 
-func (r *round) stored() (map[string]traffic.Order, error) {
+// storedOrders reads what stands in the store.
+func storedOrders(env *testenv.Env) (map[string]traffic.Order, error) {
 	documents := map[string]string{}
-	for _, d := range r.env.Account.Documents(r.env.Database, r.env.Container) {
+	for _, d := range env.Account.Documents(env.Database, env.Container) {
 		documents[d.ID] = d.Body
 	}
 	return traffic.Stored(documents)

@@ -14,7 +14,7 @@ func Verify(l *Log, expect Expect, seed uint64, dir string) error {
 	}
 	name, saveErr := Save(l, dir)
 	if saveErr != nil {
-		return fmt.Errorf("%w\nseed %d; the history could not be saved: %v", err, seed, saveErr)
+		return fmt.Errorf("%w\nseed %d; the history could not be saved: %w", err, seed, saveErr)
 	}
 	return fmt.Errorf("%w\nseed %d; the history is in %s", err, seed, name)
 }

@@ -107,13 +107,18 @@ func (l *link) do(ctx context.Context, grace time.Duration, f func(context.Conte
 // connection holds the receiver in use. Any goroutine may give it up; the next call opens another. It is safe for
 // concurrent use.
 type connection struct {
-	broker  Broker
-	grace   time.Duration
-	closers sync.WaitGroup
+	broker Broker
+	grace  time.Duration
 
 	mu      sync.Mutex
 	current *link
 	closed  bool
+	closers int           // links that are being closed
+	ended   chan struct{} // closed when the next of them is
+}
+
+func newConnection(b Broker, grace time.Duration) *connection {
+	return &connection{broker: b, grace: grace, ended: make(chan struct{})}
 }
 
 // get returns the link in use, or opens one.
@@ -167,27 +172,45 @@ func (c *connection) retireLocked(l *link) bool {
 	}
 	c.current = nil
 	close(l.retired)
-	c.closers.Go(func() {
+	c.closers++
+	go func() {
 		// The client does not close under a call that sets links up, and the calls end by themselves.
 		l.quiet(quietTime)
 		closeReceiver(l.receiver, c.grace)
-	})
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.closers--
+		close(c.ended)
+		c.ended = make(chan struct{})
+	}()
 	return true
 }
 
-// close gives the link in use up for good, and waits for all closing until ctx ends. It reports whether all ended.
-func (c *connection) close(ctx context.Context) bool {
+// close gives the link in use up for good, and waits for all closing, at most for d.
+func (c *connection) close(d time.Duration) {
 	c.mu.Lock()
 	c.closed = true
 	c.retireLocked(c.current)
 	c.mu.Unlock()
-	done := make(chan struct{})
-	go func() { c.closers.Wait(); close(done) }()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
+	c.closing(d)
+}
+
+// closing waits for the closing of links that were given up, at most for d.
+func (c *connection) closing(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		n, ended := c.closers, c.ended
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-ended:
+		case <-timer.C:
+			return
+		}
 	}
 }
 

@@ -156,6 +156,7 @@ func (e *env) end(r *running) {
 	e.Helper()
 	r.stop()
 	<-r.done
+	synctest.Wait() // the broker notices, too
 	require.NoError(e, r.err)
 }
 

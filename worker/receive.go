@@ -28,14 +28,13 @@ const (
 
 // Why a receiver was replaced.
 const (
-	replacedSpinning   = "spinning"         // it comes back early with nothing, again and again
-	replacedFailing    = "failing"          // its calls fail
-	replacedStuck      = "stuck"            // its calls do not return
-	replacedPanic      = "panic"            // the client panicked
-	replacedSilent     = "silent"           // messages wait and it receives none
-	replacedManagement = "management_link"  // renewals or settlements fail
-	replacedNoAnswer   = "no_answer"        // the queue cannot be looked at through it
-	replacedCredit     = "credit_withdrawn" // it would go on taking messages that nobody works on
+	replacedSpinning   = "spinning"        // it comes back early with nothing, again and again
+	replacedFailing    = "failing"         // its calls fail
+	replacedStuck      = "stuck"           // its calls do not return
+	replacedPanic      = "panic"           // the client panicked
+	replacedSilent     = "silent"          // messages wait and it receives none
+	replacedManagement = "management_link" // renewals or settlements fail
+	replacedNoAnswer   = "no_answer"       // the queue cannot be looked at through it
 )
 
 // A reception is how a receive call ended.
@@ -122,12 +121,14 @@ func (w *Worker) idle(ctx context.Context) {
 	}
 }
 
-// withdrawCredit gives the receiver up when the broker may still push messages to it.
-func (w *Worker) withdrawCredit() {
-	if l := w.lastLink; l != nil && l.credit > 0 {
-		l.credit = 0
-		w.connection.retire(l)
+// withdrawCredit gives the receiver up when the broker may still push messages to it, and reports whether it did.
+func (w *Worker) withdrawCredit() bool {
+	l := w.lastLink
+	if l == nil || l.credit == 0 {
+		return false
 	}
+	l.credit = 0
+	return w.connection.retire(l)
 }
 
 // maxBlindPeeks is the number of looks at the queue, the first ones ever, that may time out before the worker tries to do
@@ -259,6 +260,12 @@ func (w *Worker) interrupt(ctx, rctx context.Context, l *link, n int, done <-cha
 
 // start begins the work on messages.
 func (w *Worker) start(work context.Context, messages []*azservicebus.ReceivedMessage, l *link) {
+	w.starting.Lock()
+	defer w.starting.Unlock()
+	if w.stopping() { // the call was so late that nobody waited for it
+		go w.giveBackLate(messages, l)
+		return
+	}
 	for _, m := range messages {
 		w.slots.take()
 		d := w.newDelivery(m, l)

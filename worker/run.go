@@ -10,6 +10,8 @@ import (
 const (
 	// cutTime bounds how long a delivery may take to end once its work was cut: the handler's second, and the settlement.
 	cutTime = callGrace + cutSettleTime + time.Second
+	// detachTime bounds the wait for the end of the credit of a receiver.
+	detachTime = time.Second
 	// lastCloseTime bounds the closing of the connection when everything else is done.
 	lastCloseTime = 3 * time.Second
 )
@@ -31,13 +33,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	loops.Go(func() { w.probeLoop(ctx) })
 	loops.Go(func() { w.receiveLoop(ctx, work) })
 	<-ctx.Done()
-	close(w.stop)
 
 	begun := time.Now()
 	w.conditions.set(partStopping, "the worker is stopping", nil)
-	// 1. The loops end first: no message may start any more. A receive call gets a moment for what is on its way.
+	// 1. The loops end first, and the credit of the receiver with them: no message may start any more. A receive call gets a
+	// moment for what is on its way.
 	w.stopLoops(&loops)
-	// 2. Messages in process go on, with their locks renewed. Those that only wait give themselves back at once.
+	// 2. Messages in process go on, with their locks renewed. Those that only wait give themselves back now; while there was
+	// credit they would have come straight back, each time a delivery older.
+	w.starting.Lock()
+	close(w.stop)
+	w.starting.Unlock()
 	done := make(chan struct{})
 	go func() { w.deliveries.Wait(); close(done) }()
 	if !w.drain(done) {
@@ -48,9 +54,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	left := w.slots.inFlight()
 	// 4. The connection is closed last: closed before, nothing could be settled any more.
-	cctx, cancel := context.WithTimeout(context.Background(), lastCloseTime)
-	defer cancel()
-	w.connection.close(cctx)
+	w.connection.close(lastCloseTime)
 	w.observe(Event{Kind: EventStopped, Duration: time.Since(begun), InFlight: left})
 	return nil
 }
@@ -63,8 +67,8 @@ func (w *Worker) Abort() { w.abortOnce.Do(func() { close(w.abort) }) }
 func (w *Worker) stopLoops(loops *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() { loops.Wait(); close(done) }()
-	if waitFor(done, stopGrace+2*time.Second) {
-		w.withdrawCredit()
+	if waitFor(done, stopGrace+2*time.Second) && w.withdrawCredit() {
+		w.connection.closing(detachTime)
 	}
 }
 

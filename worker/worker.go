@@ -29,8 +29,10 @@ type Worker struct {
 	cut       chan struct{} // closed when it must stop now
 	abort     chan struct{} // closed by Abort
 	abortOnce sync.Once
-	// deliveries waits for the messages in process and for the renewal of their locks.
+	// deliveries waits for the messages in process and for the renewal of their locks. starting is held to begin one, and to
+	// close stop: from then on none begins.
 	deliveries sync.WaitGroup
+	starting   sync.Mutex
 
 	// blind tells that the queue cannot be looked at, so that silence proves nothing.
 	blind atomic.Bool
@@ -58,7 +60,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	w := &Worker{
 		config:     c,
 		pipeline:   p,
-		connection: &connection{broker: b, grace: c.Watchdog.Stuck},
+		connection: newConnection(b, c.Watchdog.Stuck),
 		logs:       newLogObserver(c.Logger, b.Queue()),
 		slots:      newSlots(c.Concurrency),
 		settling:   make(chan struct{}, c.Concurrency),

@@ -124,7 +124,11 @@ func readQueues(o Options) (servicebus.Config, servicebus.Queue, error) {
 	if i < 0 {
 		return config, servicebus.Queue{}, fmt.Errorf("the configuration has no queue %q", o.Queue)
 	}
-	return config, config.Queues[i], nil
+	q := &config.Queues[i]
+	q.LockDuration = cmp.Or(q.LockDuration, time.Minute)
+	q.MaxDeliveryCount = cmp.Or(q.MaxDeliveryCount, 10)
+	q.DuplicateDetectionHistoryTimeWindow = cmp.Or(q.DuplicateDetectionHistoryTimeWindow, 10*time.Minute)
+	return config, *q, nil
 }
 
 func newAccount(o Options) (*cosmosdb.Account, error) {
@@ -153,7 +157,7 @@ func (e *Env) Stored() []string {
 
 // Expect is what always holds in this environment, for [history.Check]: what is stored, and how long locks last.
 func (e *Env) Expect() history.Expect {
-	return history.Expect{Stored: e.Stored(), LockDuration: cmp.Or(e.Queue.LockDuration, time.Minute)}
+	return history.Expect{Stored: e.Stored(), LockDuration: e.Queue.LockDuration}
 }
 
 // Close stops serving, cuts all connections and waits for every goroutine of the environment. What happened can still be

@@ -69,6 +69,9 @@ func TestAnEnvironmentServesOnFreePortsAndStops(t *testing.T) {
 	require.Equal(t, "orders", settings["COSMOS_DATABASE"])
 	require.Equal(t, "orders", settings["COSMOS_CONTAINER"])
 	require.NotEmpty(t, settings["COSMOS_KEY"])
+	require.Equal(t, "1m0s", settings["WORKER_LOCK_DURATION"])
+	require.Equal(t, "10", settings["WORKER_MAX_DELIVERY_COUNT"])
+	require.Equal(t, "5m0s", settings["WORKER_DUPLICATE_DETECTION_WINDOW"])
 	require.Contains(t, env.Environ(), "SERVICEBUS_QUEUE=orders")
 
 	_, err = env.Serve(t.Context(), testenv.Addresses{})
@@ -138,6 +141,8 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	defer env.Close()
 	require.Equal(t, "b", env.Queue.Name, "names of queues do not depend on case")
+	require.Equal(t, time.Minute, env.Queue.LockDuration, "what a configuration leaves out has the default of the service")
+	require.Equal(t, 10, env.Queue.MaxDeliveryCount)
 }
 
 func get(t *testing.T, url string) string {

@@ -1,13 +1,18 @@
 package testenv
 
+import (
+	"strconv"
+	"time"
+)
+
 // A Setting is one variable of the worker's environment.
 type Setting struct{ Name, Value string }
 
 // String returns the setting as a process gets it: NAME=value.
 func (s Setting) String() string { return s.Name + "=" + s.Value }
 
-// Settings are the variables with which a worker on this machine finds the environment, the same that it has in Azure. They
-// are complete only after [Env.Serve].
+// Settings are the variables with which a worker on this machine finds the environment, the same that it has in Azure, and
+// what it should know of its queue. They are complete only after [Env.Serve].
 func (e *Env) Settings() []Setting {
 	e.doors.mu.Lock()
 	at := e.doors.served
@@ -19,7 +24,18 @@ func (e *Env) Settings() []Setting {
 		{"COSMOS_KEY", e.Account.Key()},
 		{"COSMOS_DATABASE", e.Database},
 		{"COSMOS_CONTAINER", e.Container},
+		{"WORKER_LOCK_DURATION", e.Queue.LockDuration.String()},
+		{"WORKER_MAX_DELIVERY_COUNT", strconv.Itoa(e.Queue.MaxDeliveryCount)},
+		{"WORKER_DUPLICATE_DETECTION_WINDOW", e.duplicateWindow().String()},
 	}
+}
+
+// duplicateWindow is how long the queue remembers a MessageId, zero when it does not.
+func (e *Env) duplicateWindow() time.Duration {
+	if !e.Queue.RequiresDuplicateDetection {
+		return 0
+	}
+	return e.Queue.DuplicateDetectionHistoryTimeWindow
 }
 
 // Environ returns the settings in the form of os.Environ.

@@ -63,7 +63,7 @@ func runDemo(ctx context.Context, program string, sys system) (err error) {
 	if d.at, err = env.Serve(ctx, testenv.Addresses{}); err != nil {
 		return err
 	}
-	settings := append(env.Environ(), "WORKER_LOCK_DURATION="+demoLock.String(), "WORKER_HEALTH_ADDRESS=off", "WORKER_DRAIN_TIMEOUT=5s")
+	settings := append(env.Environ(), "WORKER_HEALTH_ADDRESS=off", "WORKER_DRAIN_TIMEOUT=5s")
 	if d.fleet, err = newFleet(path, workerEnvironment(sys.environ, settings)); err != nil {
 		return err
 	}

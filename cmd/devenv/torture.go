@@ -123,7 +123,7 @@ func newRound(o tortureOptions, program string, sys system, seed uint64) (*round
 	r := &round{options: o, sys: sys, seed: seed, env: env}
 	_, err = env.Serve(context.Background(), testenv.Addresses{})
 	if err == nil {
-		settings := append(env.Environ(), "WORKER_LOCK_DURATION="+tortureLock.String(), "WORKER_HEALTH_ADDRESS=off", "WORKER_DRAIN_TIMEOUT=3s")
+		settings := append(env.Environ(), "WORKER_HEALTH_ADDRESS=off", "WORKER_DRAIN_TIMEOUT=3s")
 		r.fleet, err = newFleet(program, workerEnvironment(sys.environ, settings))
 	}
 	if err != nil {

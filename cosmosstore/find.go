@@ -23,15 +23,15 @@ func (s *Store) Find(ctx context.Context, documentID string) (worker.Record, err
 	if sess.layout.markers {
 		ids = []string{markerID(documentID), documentID}
 	}
-	for range 2 {
+	for try := range 2 {
+		if try > 0 && !pause(ctx, conflictWaits[1]) {
+			return worker.Record{}, outOfTime(ctx, storeError(opRead, unavailable, answer{failure: timedOut, text: "no answer in time"}, false))
+		}
 		for _, id := range ids {
 			r, err := s.findOne(ctx, sess, documentID, id)
 			if r != nil || err != nil {
 				return deref(r), err
 			}
-		}
-		if !pause(ctx, conflictWaits[1]) {
-			return worker.Record{}, outOfTime(ctx, storeError(opRead, unavailable, answer{failure: timedOut, text: "no answer in time"}, false))
 		}
 	}
 	return worker.Record{}, fmt.Errorf("%w: %q", worker.ErrNotFound, documentID)

@@ -104,8 +104,8 @@ func offerDiscard(v Verdict) Offer {
 	case AlreadyApplied:
 		o.Label, o.Sentence = "Discard as duplicate", "Removes the dead letter. The documents that are stored stay as they are."
 	case Conflict:
-		o.Label, o.Sentence = "Keep what is stored", "Removes the dead letter. The stored documents stay as they are, and what this message says otherwise is gone."
-		o.Warning = "What this message says and the stored documents do not is lost. Export it first if anybody may ask."
+		o.Label, o.Sentence = "Keep what is stored", "Removes the dead letter. The stored documents stay as they are, and what this message says instead is gone."
+		o.Warning = "Whatever only this message says is lost. Export it first if anybody may ask."
 	case NeverApplied:
 		o.Warning = "Nothing of this message is stored, so it is lost for good. Export it first if anybody may ask."
 	case Undecided:

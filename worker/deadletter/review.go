@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,66 +48,71 @@ type Item struct {
 var ErrNoLetter = errors.New("deadletter: no dead letter has this sequence number; it was removed, or never there")
 
 // The sizes of the work on a listing. A page is small because letters may be large: a page of the largest standard messages
-// has 25 MB.
+// has 25 MB. Pages are looked up side by side, because what is not stored is looked for twice with a pause between.
 const (
 	pageLetters = 100
-	lookups     = 32
+	pagesAhead  = 3
+	lookups     = 150
 )
 
 // List yields every dead letter that the filter selects, in the order of sequence numbers, with its verdict of now. It
-// reads page by page to the end and keeps no more than two pages, so that a queue of any length takes the same memory. The
-// store is asked only about letters that the filter can select. It stops at the first error of the broker.
+// reads page by page to the end and keeps a few pages, so that a queue of any length takes the same memory. The store is
+// asked only about letters that the filter can select. It stops at the first error of the broker.
 func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for letters, err := range r.pages(ctx, f) {
-			if err != nil {
-				yield(Item{}, err)
+		caller := ctx
+		ctx, cancel := context.WithCancel(caller)
+		pages := make(chan page, pagesAhead)
+		var work sync.WaitGroup
+		defer work.Wait()
+		defer cancel()
+		work.Go(func() { r.readPages(ctx, f, pages, &work) })
+		for p := range pages {
+			if p.err != nil {
+				yield(Item{}, p.err)
 				return
 			}
-			for _, item := range r.examine(ctx, letters) {
+			for _, item := range <-p.items {
 				if f.Matches(item.Letter, item.Verdict) && !yield(item, nil) {
 					return
 				}
 			}
 		}
-		if err := ctx.Err(); err != nil {
+		// A listing that was cut off must not look like a whole one.
+		if err := caller.Err(); err != nil {
 			yield(Item{}, err)
 		}
 	}
 }
 
-// pages yields the letters that the filter can select, a page at a time, reading one page ahead.
-func (r *Reviewer) pages(ctx context.Context, f Filter) iter.Seq2[[]*Letter, error] {
-	type page struct {
-		letters []*Letter
-		err     error
+// page is a page whose letters are being examined, or why there is none.
+type page struct {
+	items chan []Item
+	err   error
+}
+
+// readPages reads the letters that the filter can select, and has each page examined while it reads the next.
+func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, work *sync.WaitGroup) {
+	defer close(pages)
+	slots := make(chan struct{}, lookups)
+	put := func(p page) bool {
+		select {
+		case pages <- p:
+			return true
+		case <-ctx.Done():
+			return false
+		}
 	}
-	return func(yield func([]*Letter, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		pages := make(chan page)
-		var reader sync.WaitGroup
-		defer reader.Wait()
-		defer cancel()
-		reader.Go(func() {
-			defer close(pages)
-			for letters, err := range r.Letters(ctx, max(f.FirstSequence, 1), f.LastSequence) {
-				select {
-				case pages <- page{letters, err}:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-		for p := range pages {
-			selected := p.letters[:0]
-			for _, l := range p.letters {
-				if f.MatchesLetter(l) {
-					selected = append(selected, l)
-				}
-			}
-			if !yield(selected, p.err) || p.err != nil {
-				return
-			}
+	for letters, err := range r.Letters(ctx, max(f.FirstSequence, 1), f.LastSequence) {
+		if err != nil {
+			put(page{err: err})
+			return
+		}
+		letters = slices.DeleteFunc(letters, func(l *Letter) bool { return !f.MatchesLetter(l) })
+		p := page{items: make(chan []Item, 1)}
+		work.Go(func() { p.items <- r.examine(ctx, letters, slots) })
+		if !put(p) {
+			return
 		}
 	}
 }
@@ -141,10 +147,9 @@ func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*
 	}
 }
 
-// examine computes the verdicts of a page.
-func (r *Reviewer) examine(ctx context.Context, letters []*Letter) []Item {
+// examine computes the verdicts of a page, taking a slot for each.
+func (r *Reviewer) examine(ctx context.Context, letters []*Letter, slots chan struct{}) []Item {
 	items := make([]Item, len(letters))
-	slots := make(chan struct{}, lookups)
 	var work sync.WaitGroup
 	for i, l := range letters {
 		slots <- struct{}{}

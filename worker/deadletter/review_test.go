@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -84,6 +85,26 @@ func TestAListingStopsAtAnErrorAndSaysSo(t *testing.T) {
 		}
 		require.Error(t, failed)
 		require.Equal(t, 100, n)
+	})
+}
+
+func TestAListingThatIsCutOffDoesNotLookWhole(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		w.many(1000, plain)
+		for _, at := range []int{1, 50, 100, 150, 999} {
+			ctx, cancel := context.WithCancel(t.Context())
+			n, failed := 0, error(nil)
+			for _, err := range w.review.List(ctx, deadletter.Filter{}) {
+				if failed = err; err == nil {
+					n++
+				}
+				if n == at {
+					cancel()
+				}
+			}
+			cancel()
+			require.True(t, n == 1000 || errors.Is(failed, context.Canceled), "cut at %d, %d were listed: %v", at, n, failed)
+		}
 	})
 }
 

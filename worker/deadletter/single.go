@@ -26,12 +26,13 @@ func (r *Reviewer) Foresee(ctx context.Context, a Application, yield func(Outcom
 	for _, s := range a.Steps {
 		steps[s.Sequence] = s
 	}
+	slots := make(chan struct{}, lookups)
 	for letters, err := range r.Letters(ctx, a.Steps[0].Sequence, a.Steps[len(a.Steps)-1].Sequence) {
 		if err != nil {
 			return err
 		}
 		letters = slices.DeleteFunc(letters, func(l *Letter) bool { _, ours := steps[l.Sequence]; return !ours })
-		for _, item := range r.examine(ctx, letters) {
+		for _, item := range r.examine(ctx, letters, slots) {
 			yield(r.foresee(a.Order, steps[item.Letter.Sequence], item))
 			delete(steps, item.Letter.Sequence)
 		}

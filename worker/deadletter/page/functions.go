@@ -31,7 +31,7 @@ func age(at, now time.Time) string {
 	case at.IsZero():
 		return "unknown"
 	case d < time.Minute:
-		return "less than a minute"
+		return "under a minute"
 	case d < time.Hour:
 		return plural(int(d.Minutes()), "minute")
 	case d < 48*time.Hour:

@@ -130,7 +130,7 @@ func (d *doors) wait() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
-	for d.errs != nil && len(d.errs) > 0 {
+	for len(d.errs) > 0 {
 		errs = append(errs, <-d.errs)
 	}
 	return errors.Join(errs...)

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -25,8 +28,10 @@ func newDeadletterList(sys system) *cobra.Command {
 Letters are peeked and nothing is touched. The verdict is computed now, from the message, the stored document and the
 settings of the queue.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
+			if output != "csv" || by != "" {
+				if err := checkOutput(output); err != nil {
+					return err
+				}
 			}
 			now := time.Now()
 			filter, err := f.filter(now)
@@ -46,13 +51,15 @@ settings of the queue.`,
 					return l.grouped(ctx, output)
 				case output == "json":
 					return l.json(ctx)
+				case output == "csv":
+					return l.csv(ctx)
 				}
 				return l.table(ctx)
 			})
 		},
 	}
 	f.bind(c.Flags())
-	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or csv")
 	c.Flags().StringVar(&by, "group", "", "count instead, by verdict, reason or age")
 	c.Flags().IntVar(&limit, "limit", 0, "stop after so many; 0 lists all")
 	return c
@@ -161,6 +168,26 @@ func (l *lister) json(ctx context.Context) error {
 		err = writeErr
 	}
 	return err
+}
+
+// csv writes a table for a spreadsheet, in which nothing of a message can be a formula.
+func (l *lister) csv(ctx context.Context) error {
+	out := csv.NewWriter(l.out)
+	if err := out.Write([]string{"sequence", "message id", "verdict", "reason", "came in", "description"}); err != nil {
+		return err
+	}
+	_, err := l.each(ctx, func(item deadletter.Item) error {
+		id, _ := item.Letter.MessageID()
+		came := ""
+		if at := item.Letter.EnqueuedAt; !at.IsZero() {
+			came = at.UTC().Format(time.RFC3339)
+		}
+		return out.Write([]string{
+			strconv.FormatInt(item.Letter.Sequence, 10), deadletter.Cell(id), item.Verdict.Kind.Title(), deadletter.Cell(item.Letter.Reason()), came, deadletter.Cell(item.Letter.Description()),
+		})
+	})
+	out.Flush()
+	return errors.Join(err, out.Error())
 }
 
 func (l *lister) grouped(ctx context.Context, output string) error {

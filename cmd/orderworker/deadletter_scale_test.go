@@ -21,7 +21,9 @@ import (
 func buried(t *testing.T, n int) (*testenv.Env, map[string]string) {
 	t.Helper()
 	env, settings := serve(t, testenv.Options{
-		History: history.NewBounded(1000), Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection, q.DeadLetteringOnMessageExpiration = false, true },
+		History: history.NewBounded(1000), Adjust: func(q *servicebus.Queue) {
+			q.RequiresDuplicateDetection, q.DeadLetteringOnMessageExpiration = false, true
+		},
 	})
 	settings["WORKER_DUPLICATE_DETECTION_WINDOW"] = "0s"
 	ttl := uint32(1)

@@ -79,13 +79,13 @@ func (e *env) sendOrdersQuietly(n int) {
 	e.Helper()
 	for i := range n {
 		id := fmt.Sprintf("q-%d", i)
-		_, err := e.broker.Send("orders", amqp.Message{
-			Properties: &amqp.Properties{MessageID: id},
-			BodyKind:   amqp.BodyData,
-			Data:       [][]byte{fmt.Appendf(nil, `{"orderId":%q}`, id)},
-		})
-		require.NoError(e, err)
+		sendRaw(e, e.broker, id, fmt.Sprintf(`{"orderId":%q}`, id))
 	}
+}
+
+func sendRaw(t require.TestingT, b *servicebus.Broker, id, body string) {
+	_, err := b.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: id}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)}})
+	require.NoError(t, err)
 }
 
 func TestADisabledQueueIsWaitedFor(t *testing.T) {

@@ -26,17 +26,19 @@ const (
 	attrOutcome     = attribute.Key("orderworker.outcome")
 	attrCause       = attribute.Key("orderworker.cause")
 	attrReason      = attribute.Key("orderworker.reason")
+	attrCommitted   = attribute.Key("orderworker.committed")
 	attrRepeated    = attribute.Key("orderworker.repeated")
 	attrDocumentID  = attribute.Key("orderworker.document_id")
 	attrState       = attribute.Key("orderworker.breaker.state")
 )
 
-// durationBounds and lagBounds are the bounds of histogram buckets, in seconds. A message may wait for the length of an
-// outage.
-var (
-	durationBounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
-	lagBounds      = []float64{.05, .25, 1, 5, 15, 60, 300, 1800, 7200, 86400}
-)
+// durationBounds are the bounds of the buckets of durations, in seconds. A message may wait for the length of an outage.
+func durationBounds() []float64 {
+	return []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+}
+
+// lagBounds are the bounds of the buckets of the lag, in seconds.
+func lagBounds() []float64 { return []float64{.05, .25, 1, 5, 15, 60, 300, 1800, 7200, 86400} }
 
 // telemetry turns events into OpenTelemetry metrics, and deliveries into spans.
 type telemetry struct {
@@ -81,10 +83,10 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 	t.charge, err = m.Float64Counter("orderworker.store.charge", metric.WithUnit("{RU}"), metric.WithDescription("Request units charged by the store"))
 	faults = append(faults, err)
 	t.duration, err = m.Float64Histogram("messaging.process.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time from receipt to settlement, waits included"), metric.WithExplicitBucketBoundaries(durationBounds...))
+		metric.WithDescription("Time from receipt to settlement, waits included"), metric.WithExplicitBucketBoundaries(durationBounds()...))
 	faults = append(faults, err)
 	t.lag, err = m.Float64Histogram("orderworker.lag", metric.WithUnit("s"),
-		metric.WithDescription("Time from enqueueing to receipt, by two clocks"), metric.WithExplicitBucketBoundaries(lagBounds...))
+		metric.WithDescription("Time from enqueueing to receipt, by two clocks"), metric.WithExplicitBucketBoundaries(lagBounds()...))
 	faults = append(faults, err)
 	t.inFlight, err = m.Int64UpDownCounter("orderworker.in_flight", metric.WithUnit("{message}"), metric.WithDescription("Messages in process"))
 	faults = append(faults, err)
@@ -121,7 +123,7 @@ func (t *telemetry) Observe(e Event) {
 	case EventSettleFailed:
 		one(t.settleFailures)
 	case EventLockLost:
-		one(t.locksLost, attrOutcome.Bool(e.Judgement.Committed()))
+		one(t.locksLost, attrCommitted.Bool(e.Judgement.Committed()))
 	case EventRetried:
 		one(t.retries, attrCause.String(e.Cause.String()))
 	case EventReceiverReplaced:

@@ -1,0 +1,73 @@
+// Package worker consumes an Azure Service Bus queue in peek-lock mode and commits what its messages stand for to a
+// [Store], effectively once.
+//
+// # The guarantee
+//
+// For one consumer and one message key, the documents of a message are committed at most once, and all of them or none. A
+// message leaves the queue only when its documents are known to be committed, or equal content is known to have been
+// committed before, or it stands in the dead-letter queue with a reason that a person can act on. Whatever fails, an
+// uncommitted message stays on the queue, and an outage of the store dead-letters nothing.
+//
+// It rests on one thing: the store creates the guard document of a key if and only if there is none. Everything else here
+// may be lost, repeated or late. A message is completed for one cause alone, [CauseCommitted], and every way to it passes
+// through [Judge]. The first writer of a key wins; other content under the key is a conflict, whoever was first at the
+// broker.
+//
+// What no worker can do: a process that must stop while it has a message in its last delivery cannot keep the broker from
+// dead-lettering that message, with its own reason MaxDeliveryCountExceeded, when the lock ends. Nothing is lost then
+// either: reprocess the dead letter.
+//
+// # Promises on concurrency
+//
+//  1. A handler runs for at most Concurrency messages at a time, one that ignored its context and was left behind included.
+//     As many messages again may be about to be settled.
+//  2. No more messages are asked for than can start at once, so no lock runs down in a queue of our own. What the broker
+//     hands out in the moment between two receive calls goes back by itself and costs no delivery.
+//  3. A lock is renewed half way to its end, by the monotonic clock, from before the first step until the settlement begins.
+//     A lost lock cancels the handler with [ErrLockLost]; after the commit it is harmless.
+//  4. A commit starts only under a lock that covers it.
+//  5. Nothing is settled twice on one object, and nothing without a lock.
+//  6. Every call of the broker's client, of the store and of the handler is bounded from outside, also when it ignores its
+//     context. What does not return is left behind, and its slot stays taken.
+//  7. [Worker.Run] returns only after every goroutine that holds a message has ended or was left behind by promise 6, at
+//     the latest DrainTimeout and some ten seconds after it was told to stop.
+//
+// # Which fault is covered by which test
+//
+// The broker is the embedded one, behind the unmodified client, unless a test name is marked with an asterisk: those use a
+// fake for what the client does only by chance.
+//
+//	equal, reordered and different copies          TestEqualCopiesAreCompletedAndAnOddOneIsDeadLettered
+//	fifty copies at four workers                   TestFiftyCopiesAtFourWorkersMakeOneDocument
+//	unreadable, rejected, never storable           TestWhatCanNeverBeStoredIsDeadLetteredAtOnce
+//	stray and missing lines                        TestAnOrderIsStoredWithItsLinesOrNotAtAll
+//	handler panics                                 TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone
+//	handler fails, is slow; store cannot judge     TestTheLastDeliveryIsDeadLetteredWithTheRealCause
+//	store fails in passing, answer lost            TestAPassingFaultIsRetriedInPlace
+//	store down, throttled, hanging, forbidden      TestAnOutageOfTheStoreCostsNoMessage, TestAnOutageAtTheLastDelivery...
+//	store or rights come late                      TestAWorkerStartsBeforeItsStoreAndItsRights
+//	store ignores its context                      TestAStoreThatIgnoresItsContextDoesNotHoldTheWorker
+//	bad messages in a row                          TestBadMessagesNeverTripTheBreaker
+//	settle refused, unanswered, link lost          TestASettlementThatFailsOnTheLinkIsMadeByLockToken
+//	settle answered too late                       TestALostAnswerToASettlementIsAnUnknownOutcomeAndHarmless
+//	second settle returns nil                      TestASecondNilIsNeverBelieved*, TestALockLostAfterTheCommitIsHarmless
+//	lock lost before the commit                    TestALockLostBeforeTheCommitCancelsTheHandler
+//	lock ended on arrival, clocks differ           TestAMessageWithAnEndedLock...*, TestAClockThatIsAhead...*
+//	lock shorter than configured                   TestALockShorterThanConfiguredIsLearnedFromTheMessage
+//	dead-letter texts too long, refused            TestDeadLetterTextsAreCut..., TestADeadLetterThatIsRefused...
+//	connection, session or link lost while working TestTheConnectionDiesWhileAHandlerWorks, TestTheManagementLinkDies...
+//	receiver detached beyond repair                TestAReceiverThatIsBeyondRepairIsReplaced
+//	management link beyond repair                  TestAManagementLinkBeyondRepairIsReplaced*, ...AlsoWhenNothingNeedsIt*
+//	broker flaps, needs sessions, is full          TestABrokerThatFlapsIsNotHammered
+//	disabled, missing, forbidden, tokens refused   TestADisabledQueueIsWaitedFor
+//	broker silent, deaf but green                  TestABrokerThatFallsSilentIsNoticed, TestAWorkerThatIsDeafIsNotReady*
+//	client panics over properties                  TestAMessageThatMakesTheClientPanicTakesNoOtherDown
+//	client calls that do not return                TestACallThatIgnoresItsContextIsLeftBehind*
+//	idle detach, days of token refresh             TestAnIdleReceiverIsDetached..., TestTokensAreRefreshedForDays
+//	stop in any state, second signal               TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish
+//	rolling restarts                               TestTenRollingRestartsUnderLoadCostAMessageADeliveryEachAtMost
+//	credit left out                                TestNoCreditIsLeftOutWhileNothingIsReceived
+//	hours of small faults                          TestHoursOfSmallFaultsLeaveNothingBehind
+//
+// Package cosmosstore states the same for the faults of the store. Package storetest has the contract between the two.
+package worker

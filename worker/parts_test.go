@@ -1,0 +1,341 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
+)
+
+func FuzzClip(f *testing.F) {
+	for _, s := range []string{"", "plain", "line\nfeed", "\x00\x1b[31m", "ü日😀", "\xff\xfe", strings.Repeat("😀", 100), strings.Repeat("\xf0\x9f", 100)} {
+		f.Add(s, 20)
+	}
+	f.Fuzz(func(t *testing.T, s string, limit int) {
+		limit = 3 + abs(limit)%5000
+		got := clip(s, limit)
+		require.LessOrEqual(t, len(got), limit)
+		require.True(t, utf8.ValidString(got))
+		require.Equal(t, got, clip(got, limit), "a clean text stays as it is")
+		for _, c := range got {
+			require.True(t, c == '\n' || c >= ' ' && c != 0x7f, "%q", got)
+		}
+		if len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return c != '\n' && (c < ' ' || c >= 0x7f && c < 0xa0) }) {
+			require.Equal(t, s, got)
+		}
+	})
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -(n + 1)
+	}
+	return n
+}
+
+func TestANoteIsBoundedInTotal(t *testing.T) {
+	long := strings.Repeat("日", 100_000)
+	r := Result{
+		Cause: CauseContradicted, Reason: long, Detail: long, Admitted: true, Commit: Commit{DocumentID: long},
+		Outcome: Outcome{Existing: &Record{Fingerprint: &fingerprint.Fingerprint{Hash: long}}}, ArrivedHash: long,
+	}
+	for range maxDifferences {
+		r.Differences = append(r.Differences, fingerprint.Difference{Path: long})
+	}
+	n := noteOf(r, long)
+	total := len(n.reason) + len(n.description)
+	for name, value := range n.properties {
+		total += len(name) + len(value.(string))
+	}
+	require.LessOrEqual(t, total, 12_000, "the broker takes 64 KiB together with what the sender set")
+	require.Len(t, n.properties, 6)
+	require.Empty(t, n.bare().properties)
+	require.Empty(t, n.bare().description)
+	require.Equal(t, n.reason, n.bare().reason)
+}
+
+func TestEveryJudgementAgainstAMessageIsDescribed(t *testing.T) {
+	r := Result{
+		Admitted: true, Commit: Commit{Key: identity.Text("1042"), DocumentID: "1042"},
+		Outcome: Outcome{Blocking: "line-7", Existing: &Record{Key: "77", MissingParts: []string{"line-3"}, Fingerprint: &fingerprint.Fingerprint{Hash: "aa"}}},
+	}
+	for j, want := range map[Judgement]string{
+		Conflict: "aa", HashMissing: "no request hash", OtherKey: "77", Blocked: "line-7", Incomplete: "line-3",
+	} {
+		r.Judgement = j
+		text := describe(r)
+		require.Contains(t, text, want)
+		require.Contains(t, text, "1042")
+		require.NotEmpty(t, reasonOf(j))
+	}
+}
+
+func TestTheBreakerByItself(t *testing.T) {
+	down, forbidden := Result{Cause: CauseUnavailable, Err: errors.New("down")}, Result{Cause: CauseMisconfigured, Err: errors.New("forbidden")}
+	good, bad := Result{Cause: CauseCommitted}, Result{Cause: CauseUnstorable}
+	uncertain := Result{Cause: CauseUncertain}
+	config := Config{}.withDefaults().Breaker
+	fresh := func() (*breaker, *[]breakerChange) {
+		var changes []breakerChange
+		b := newBreaker(config, 4, func(c breakerChange) { changes = append(changes, c) })
+		b.probed(Result{})
+		return b, &changes
+	}
+	try := func(t *testing.T, b *breaker, r Result) {
+		p, err := b.acquire(t.Context(), nil)
+		require.NoError(t, err)
+		b.report(p, r)
+	}
+	state := func(b *breaker) breakerState { s, _ := b.watch(); return s }
+
+	t.Run("nothing is permitted before the store has answered", func(t *testing.T) {
+		b := newBreaker(config, 4, func(breakerChange) {})
+		stop := make(chan struct{})
+		close(stop)
+		_, err := b.acquire(t.Context(), stop)
+		require.ErrorIs(t, err, errNoPermit)
+		require.Zero(t, b.room(0))
+		require.Zero(t, b.probeWait(), "the first probe is at once")
+	})
+	t.Run("it opens after five unavailable results in a row, and not before", func(t *testing.T) {
+		b, changes := fresh()
+		for range 4 {
+			try(t, b, down)
+		}
+		try(t, b, good)
+		for range 4 {
+			try(t, b, down)
+			try(t, b, uncertain)
+		}
+		require.Equal(t, breakerClosed, state(b))
+		try(t, b, down)
+		require.Equal(t, breakerOpen, state(b))
+		require.True(t, (*changes)[len(*changes)-1].opened)
+	})
+	t.Run("messages that cannot be stored prove that the store answers", func(t *testing.T) {
+		b, _ := fresh()
+		for range 20 {
+			try(t, b, down)
+			try(t, b, bad)
+		}
+		require.Equal(t, breakerClosed, state(b))
+	})
+	t.Run("it opens at once when nothing can be stored", func(t *testing.T) {
+		b, changes := fresh()
+		try(t, b, forbidden)
+		require.Equal(t, breakerOpen, state(b))
+		require.True(t, (*changes)[1].misconfigured)
+	})
+	t.Run("one trial at a time, then a ramp, then closed", func(t *testing.T) {
+		b, changes := fresh()
+		try(t, b, forbidden)
+		b.probed(down)
+		require.Equal(t, breakerOpen, state(b))
+		b.probed(Result{})
+		require.Equal(t, breakerTrial, state(b))
+		require.Equal(t, 1, b.room(0))
+		require.Zero(t, b.room(1))
+		p, err := b.acquire(t.Context(), nil)
+		require.NoError(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = b.acquire(ended, nil)
+		require.ErrorIs(t, err, errNoPermit, "a second trial waits")
+		b.report(p, uncertain)
+		require.Equal(t, breakerTrial, state(b), "a message of its own fault proves nothing")
+		try(t, b, good)
+		require.Equal(t, breakerRamp, state(b))
+		require.Equal(t, 1, b.room(0))
+		for want := 2; want < 4; want++ {
+			try(t, b, good)
+			require.Equal(t, want, b.room(0))
+		}
+		try(t, b, good)
+		require.Equal(t, breakerClosed, state(b))
+		require.Len(t, *changes, 3, "closed, opened, closed: %+v", *changes)
+	})
+	t.Run("a failed trial or ramp opens it again at the first failure", func(t *testing.T) {
+		b, _ := fresh()
+		try(t, b, forbidden)
+		b.probed(Result{})
+		try(t, b, down)
+		require.Equal(t, breakerOpen, state(b))
+		b.probed(Result{})
+		try(t, b, good)
+		try(t, b, down)
+		require.Equal(t, breakerOpen, state(b))
+	})
+	t.Run("a result from before it opened says nothing", func(t *testing.T) {
+		b, _ := fresh()
+		old, err := b.acquire(t.Context(), nil)
+		require.NoError(t, err)
+		try(t, b, forbidden)
+		b.report(old, good)
+		require.Equal(t, breakerOpen, state(b))
+		b.probed(Result{})
+		b.report(old, down)
+		require.Equal(t, breakerTrial, state(b))
+	})
+	t.Run("a trial with nothing to try believes the store", func(t *testing.T) {
+		b, changes := fresh()
+		try(t, b, forbidden)
+		b.probed(Result{})
+		b.unproven()
+		require.Equal(t, breakerRamp, state(b))
+		require.True(t, (*changes)[2].closed)
+	})
+	t.Run("waits grow, are jittered, and are never shorter than the store asked for", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b, _ := fresh()
+			hinted := down
+			hinted.RetryAfter = time.Minute
+			for range 5 {
+				try(t, b, hinted)
+			}
+			require.GreaterOrEqual(t, b.probeWait(), time.Minute)
+			time.Sleep(time.Minute)
+			for range 100 {
+				require.LessOrEqual(t, b.probeWait(), config.ProbeMax+config.ProbeBase/8)
+			}
+			hinted.RetryAfter = 24 * time.Hour
+			b.probed(hinted)
+			require.LessOrEqual(t, b.probeWait(), maxHint, "a hint is believed within reason")
+		})
+	})
+}
+
+func TestSuspicionOfASilentReceiver(t *testing.T) {
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+	const deaf = 4 * time.Minute
+	t.Run("an empty queue clears it", func(t *testing.T) {
+		s, f := suspicion{sequence: 7, since: start, replaced: 3}.judge(at(10), sighting{}, deaf)
+		require.Equal(t, suspicion{}, s)
+		require.Equal(t, finding{}, f)
+	})
+	t.Run("a waiting message replaces the receiver at growing intervals and is deafness in the end", func(t *testing.T) {
+		var s suspicion
+		var f finding
+		var replaced []int
+		for minute := range 60 {
+			s, f = s.judge(at(minute), sighting{waiting: 7}, deaf)
+			require.Equal(t, minute >= 4, f.deaf, "minute %d", minute)
+			if f.replace != "" {
+				replaced = append(replaced, minute)
+			}
+		}
+		require.Equal(t, []int{0, 1, 3, 7, 15, 30, 45}, replaced)
+	})
+	t.Run("messages that others take are no deafness", func(t *testing.T) {
+		var s suspicion
+		var f finding
+		for minute := range 60 {
+			s, f = s.judge(at(minute), sighting{waiting: int64(minute + 1)}, deaf)
+			require.False(t, f.deaf)
+		}
+	})
+	t.Run("a queue that does not answer replaces the receiver", func(t *testing.T) {
+		s, f := suspicion{sequence: 7, since: start}.judge(at(1), sighting{failed: true}, deaf)
+		require.Equal(t, finding{replace: replacedNoAnswer, noAnswer: true}, f)
+		require.Equal(t, int64(7), s.sequence)
+	})
+}
+
+func TestALock(t *testing.T) {
+	const d = time.Minute
+	wall := func(in time.Duration) *time.Time { u := time.Now().Round(0).Add(in); return &u }
+	tests := []struct {
+		name        string
+		lockedUntil time.Duration
+		unknown     bool
+		left, renew time.Duration
+		fresh       bool
+	}{
+		{name: "as configured", lockedUntil: d, left: d, renew: d / 2, fresh: true},
+		{name: "nothing stated", unknown: true, left: d, renew: d / 2, fresh: true},
+		{name: "a longer one is not believed", lockedUntil: 5 * d, left: d, renew: d / 2, fresh: true},
+		{name: "a shorter one is", lockedUntil: d / 3, left: d / 3, renew: d / 6, fresh: true},
+		{name: "nearly ended", lockedUntil: 4 * time.Second, left: 4 * time.Second, renew: 1500 * time.Millisecond},
+		{name: "ended", lockedUntil: -7 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				until := wall(tt.lockedUntil)
+				if tt.unknown {
+					until = nil
+				}
+				l := newLock([16]byte{}, d, until)
+				require.Equal(t, tt.left, l.left())
+				require.Equal(t, tt.renew, l.untilRenewal())
+				require.Equal(t, tt.fresh, l.fresh())
+				l.renewed(time.Now(), wall(d))
+				require.Equal(t, d, l.left())
+				require.True(t, l.covers(10*time.Second))
+				time.Sleep(55 * time.Second)
+				require.False(t, l.covers(10*time.Second))
+				require.True(t, l.covers(5*time.Second))
+				l.renewed(time.Now().Add(-time.Second), wall(-10*d))
+				require.Equal(t, 5*time.Second, l.left(), "an older time never shortens a lock")
+				l.lose()
+				require.Zero(t, l.left())
+				require.False(t, l.covers(0))
+			})
+		})
+	}
+}
+
+func TestSupervisedLeavesACallThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, late := make(chan struct{}), make(chan int, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := supervised(ctx, 2*time.Second, func(context.Context) (int, error) { <-release; return 7, nil }, func(n int, _ error) { late <- n })
+		require.ErrorIs(t, err, errStuck)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		close(release)
+		require.Equal(t, 7, <-late)
+	})
+}
+
+func TestSupervisedReturnsWhatTheCallReturned(t *testing.T) {
+	odd := errors.New("odd")
+	n, err := supervised(t.Context(), time.Second, func(context.Context) (int, error) { return 7, odd }, nil)
+	require.Equal(t, 7, n)
+	require.ErrorIs(t, err, odd)
+	_, err = supervised(t.Context(), time.Second, func(context.Context) (int, error) { panic("nil map") }, nil)
+	require.Equal(t, faultPanic, classifyBroker(err))
+	require.ErrorContains(t, err, "nil map")
+}
+
+func TestFullJitter(t *testing.T) {
+	for n := range 80 {
+		for range 20 {
+			d := fullJitter(100*time.Millisecond, 10*time.Second, n)
+			require.Positive(t, d)
+			require.LessOrEqual(t, d, min(10*time.Second, doubled(100*time.Millisecond, 10*time.Second, n)))
+		}
+	}
+	require.Equal(t, 10*time.Second, doubled(100*time.Millisecond, 10*time.Second, 1000))
+}
+
+func TestConflictsAreForgottenInTimeAndBounded(t *testing.T) {
+	c, now := newConflicts(), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	require.Equal(t, 1, c.count("a", now))
+	require.Equal(t, 2, c.count("a", now.Add(59*time.Minute)))
+	require.Equal(t, 1, c.count("a", now.Add(3*time.Hour)))
+	for i := range 3 * maxConflicts {
+		c.count(fmt.Sprint(i), now.Add(4*time.Hour+time.Duration(i)))
+	}
+	require.LessOrEqual(t, len(c.runs), maxConflicts)
+}

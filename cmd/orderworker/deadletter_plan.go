@@ -89,6 +89,11 @@ func describePlan(out io.Writer, s deadletter.PlanSummary, file string) error {
 		return err
 	}
 	fmt.Fprintf(out, "%d of %d dead letters are in the plan. Nothing was done.\n", s.Steps, s.Seen)
+	for _, c := range s.Counts {
+		if c.Action == deadletter.Discard && c.LeftOut == "" && c.Verdict != deadletter.AlreadyApplied {
+			fmt.Fprintf(out, "What is discarded is gone. To keep it first:  orderworker deadletter export --verdict %s --file kept.jsonl\n", c.Verdict)
+		}
+	}
 	if file != "" && s.Steps > 0 {
 		fmt.Fprintf(out, "To see what it would do now:  orderworker deadletter apply %s\nTo do it:                     orderworker deadletter apply %s --execute --reason \"...\"\n", file, file)
 	}

@@ -272,6 +272,41 @@ func TestAnInterruptedApplicationGivesEverythingBackAndGoesOnLater(t *testing.T)
 	})
 }
 
+func TestAPurgeTakesOnlyWhatWasSelectedAndCanBeCutOff(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		for i := range 40 {
+			w.bury([]any{"BodyNotObject", "Other"}[i%2], message(fmt.Sprint("old", i), `[]`))
+		}
+		time.Sleep(7 * 24 * time.Hour)
+		_, steps, _ := w.plan(deadletter.Planning{
+			Action: deadletter.Discard, Choice: deadletter.Choice{Acknowledged: true},
+			Filter: deadletter.Filter{Reasons: []string{"BodyNotObject"}, Before: time.Now().Add(-7*24*time.Hour + time.Second)},
+		})
+		require.Len(t, steps, 20)
+		w.bury("BodyNotObject", message("new", `[]`))
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		a := application(steps)
+		a.Order.Choice.Acknowledged, a.Pace.Concurrency = true, 1
+		a.Outcome = func(deadletter.Outcome) {
+			if n++; n == 10 {
+				w.bury("BodyNotObject", message("newer", `[]`))
+				cancel()
+			}
+		}
+		s, err := w.review.Apply(ctx, a)
+		require.NoError(t, err)
+		require.Equal(t, map[deadletter.Result]int{deadletter.Discarded: 10}, s.Counts)
+		s = w.applyPlan(a)
+		require.Equal(t, map[deadletter.Result]int{deadletter.Discarded: 10, deadletter.Absent: 10}, s.Counts)
+		left := map[string]int{}
+		for _, l := range w.messages(dead) {
+			left[l.Reason()]++
+		}
+		require.Equal(t, map[string]int{"Other": 20, "BodyNotObject": 2}, left)
+	})
+}
+
 func TestALostConnectionIsOutlived(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		w.many(100, plain)

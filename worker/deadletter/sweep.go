@@ -11,8 +11,9 @@ import (
 
 // The sizes of a sweep.
 const (
-	// lockBatch letters are asked for at a time.
-	lockBatch = 100
+	// Between fewest and most letters are asked for at a time: the more, the longer none is met that is wanted.
+	fewestLocks = 25
+	mostLocks   = 400
 	// renewBatch locks are renewed or given back in one call.
 	renewBatch = 100
 	// idleWait is how long the broker may take to hand out another letter before it is taken to have none.
@@ -36,6 +37,8 @@ type Sweep struct {
 	limit  int
 	// met are wanted letters that Next has not returned yet. It belongs to the goroutine that calls Next.
 	met []*Letter
+	// batch is how many letters are asked for next. It belongs to the same goroutine.
+	batch int
 
 	mu sync.Mutex
 	// locks has every letter that is locked here, by sequence number; wanted those that are still to be met. Both are
@@ -60,7 +63,7 @@ func (r *Reviewer) NewSweep(ctx context.Context, sequences []int64, limit int) *
 		limit = DefaultSweepLimit
 	}
 	s := &Sweep{
-		broker: r.broker, lock: r.settings.lock(), limit: limit,
+		broker: r.broker, lock: r.settings.lock(), limit: limit, batch: fewestLocks,
 		locks: map[int64]held{}, wanted: make(map[int64]bool, len(sequences)),
 	}
 	for _, n := range sequences {
@@ -82,11 +85,16 @@ func (s *Sweep) Next(ctx context.Context, most int) ([]*Letter, error) {
 		if failed = ctx.Err(); failed != nil {
 			break
 		}
-		letters, err := s.broker.Lock(ctx, min(lockBatch, max(most-len(s.met), lockBatch/4)), idleWait)
+		letters, err := s.broker.Lock(ctx, min(max(most-len(s.met), s.batch), mostLocks), idleWait)
 		if failed = err; len(letters) == 0 {
 			break
 		}
+		met := len(s.met)
 		s.meet(letters, time.Now())
+		s.batch = min(2*s.batch, mostLocks)
+		if len(s.met) > met {
+			s.batch = fewestLocks
+		}
 		if n := s.kept(); n > s.limit {
 			failed = fmt.Errorf("%w: %d are locked already and the limit is %d. Raise the limit, or deal with those in front first", ErrSweepLimit, n, s.limit)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // moreWait is how long to wait for another letter once one has come.
-const moreWait = 50 * time.Millisecond
+const moreWait = 150 * time.Millisecond
 
 // linkLetters is how many letters one link may hand out. The client library remembers each until it is settled on the link,
 // which never happens here, so that a link is replaced before that adds up.

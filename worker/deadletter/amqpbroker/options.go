@@ -47,7 +47,7 @@ func (o Options) address() (address, error) {
 }
 
 // errConnectionString never repeats any of the text, which holds a secret.
-var errConnectionString = errors.New("amqpbroker: the connection string must have the form Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...")
+var errConnectionString = errors.New("amqpbroker: a connection string has an Endpoint that begins with sb://, a SharedAccessKeyName and a SharedAccessKey")
 
 func parseConnectionString(text string) (address, error) {
 	parts := map[string]string{}

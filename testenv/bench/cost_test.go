@@ -73,7 +73,7 @@ func costOfLast(log *history.Log) (ops []string, charge float64) {
 // TestTheWorkerComesCloseToTheIdealOfItsSlots holds in fake time, in which computing costs nothing: what is missing is time
 // in which a slot waited for something other than its own message.
 func TestTheWorkerComesCloseToTheIdealOfItsSlots(t *testing.T) {
-	const messages = 6400
+	const messages = 1280
 	rates := map[string]float64{}
 	for name, start := range map[string]func(*stage, int) func(){"worker": (*stage).worker, "bare loop": (*stage).loop} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ type site struct {
 	store      cosmosstore.Options
 }
 
-// TestTheScenarioHoldsOnTheEmbeddedEnvironment is the scenario of official_test.go where it can always run. Duplicate
+// TestTheScenarioHoldsOnTheEmbeddedEnvironment is the scenario of official_scenario_test.go where it can always run. Duplicate
 // detection is on, as in the templates.
 func TestTheScenarioHoldsOnTheEmbeddedEnvironment(t *testing.T) {
 	env, err := testenv.New(testenv.Options{})

@@ -311,6 +311,20 @@ func TestSendIsByteForByte(t *testing.T) {
 	})
 }
 
+func TestASenderThatHasRestedIsNotTrusted(t *testing.T) {
+	inBubble(t, func(o *servicebus.Options) { o.IdleLinkTimeout = 10 * time.Minute }, func(t *testing.T, w *world) {
+		for range 3 {
+			require.NoError(t, w.broker.Send(t.Context(), []byte{0, 0x53, 0x75, 0xA0, 1, 'x'}))
+			_, err := w.broker.Peek(t.Context(), 1, 1)
+			require.NoError(t, err)
+			time.Sleep(12 * time.Minute)
+		}
+		c, err := w.Counts("orders")
+		require.NoError(t, err)
+		require.Equal(t, 3, c.Active)
+	})
+}
+
 func TestAMessageThatIsTooLargeIsNotSent(t *testing.T) {
 	inBubble(t, func(o *servicebus.Options) { o.MaxMessageSize = 2048 }, func(t *testing.T, w *world) {
 		body := append([]byte{0, 0x53, 0x75, 0xB0, 0, 0, 8, 0}, make([]byte, 2048)...)

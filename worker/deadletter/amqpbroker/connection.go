@@ -20,6 +20,8 @@ type connection struct {
 	management *rpc
 	receiver   *amqp.Receiver
 	sender     *amqp.Sender
+	// sentAt is when the sender was used last.
+	sentAt time.Time
 	// credit is what the receiver has been given and not used, and handed how many letters came over it.
 	credit, handed int
 	// tokens says of each audience when its token is to be replaced.

@@ -2,6 +2,7 @@ package amqpbroker
 
 import (
 	"context"
+	"time"
 
 	"github.com/Azure/go-amqp"
 
@@ -39,11 +40,20 @@ func (b *Broker) Send(ctx context.Context, encoded []byte) error {
 	return err
 }
 
+// senderIdle is how long a sender may rest and be used again. The service detaches links that rest for ten minutes, and a
+// send on one of those could not be told from a send that was cut off.
+const senderIdle = 4 * time.Minute
+
 // sending returns the sender, and attaches it first when there is none.
 func (c *connection) sending(ctx context.Context, queue string) (*amqp.Sender, error) {
 	if err := c.authorize(ctx, queue); err != nil {
 		return nil, err
 	}
+	if c.sender != nil && time.Since(c.sentAt) > senderIdle {
+		_ = c.sender.Close(ctx)
+		c.sender = nil
+	}
+	c.sentAt = time.Now()
 	if c.sender == nil {
 		s, err := c.session.NewSender(ctx, queue, &amqp.SenderOptions{
 			SettlementMode: amqp.SenderSettleModeMixed.Ptr(), RequestedReceiverSettleMode: amqp.ReceiverSettleModeFirst.Ptr(),

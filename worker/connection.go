@@ -145,12 +145,6 @@ func (c *connection) get(ctx context.Context) (*link, error) {
 	return c.current, nil
 }
 
-// inUse returns the link in use, or nil.
-func (c *connection) inUse() *link {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.current
-}
 
 // uses reports whether l is the link in use.
 func (c *connection) uses(l *link) bool {

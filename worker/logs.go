@@ -83,7 +83,7 @@ func (o *logObserver) Observe(e Event) {
 		return
 	}
 	if ctx := context.Background(); o.log.Enabled(ctx, level) {
-		o.log.LogAttrs(ctx, level, message, attrsOf(e)...)
+		o.log.LogAttrs(ctx, level, message, attrsOf(e)...) //nolint:sloglint // every message is one of the constants of lineOf
 	}
 }
 

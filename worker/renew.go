@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -57,7 +58,7 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 		l.worked()
 		d.lock.lose()
 	default:
-		if context.Cause(ctx) != context.Canceled {
+		if !errors.Is(context.Cause(ctx), context.Canceled) {
 			w.trouble(l, err)
 		}
 	}

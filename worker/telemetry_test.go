@@ -109,7 +109,7 @@ func TestSpansContinueTheSendersTrace(t *testing.T) {
 				require.Equal(e, tt.failed, span.Status().Code == codes.Error)
 				attrs := map[string]string{}
 				for _, a := range span.Attributes() {
-					attrs[string(a.Key)] = a.Value.Emit()
+					attrs[string(a.Key)] = a.Value.String()
 				}
 				require.Equal(e, "servicebus", attrs["messaging.system"])
 				require.Equal(e, "orders", attrs["messaging.destination.name"])
@@ -180,7 +180,7 @@ func (attributes) Encode(i attribute.Iterator) string {
 	var parts []string
 	for i.Next() {
 		kv := i.Attribute()
-		parts = append(parts, string(kv.Key)+"="+kv.Value.Emit())
+		parts = append(parts, string(kv.Key)+"="+kv.Value.String())
 	}
 	slices.Sort(parts)
 	return "{" + strings.Join(parts, " ") + "}"

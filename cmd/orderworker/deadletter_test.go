@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,9 +36,9 @@ const hostileText = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe"
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	env, settings := serve(t, testenv.Options{Adjust: func(q *servicebus.Queue) {
-		q.RequiresDuplicateDetection, q.DeadLetteringOnMessageExpiration = false, true
+		q.RequiresDuplicateDetection, q.DeadLetteringOnMessageExpiration, q.LockDuration = false, true, 5*time.Second
 	}})
-	settings["WORKER_DUPLICATE_DETECTION_WINDOW"] = "0s"
+	settings["WORKER_DUPLICATE_DETECTION_WINDOW"], settings["WORKER_LOCK_DURATION"] = "0s", "5s"
 	d := &desk{t: t, env: env, settings: settings}
 	stored := `{"message_id":"m1","body":{"amount":40}}` + "\n" + `{"message_id":"m3","body":{"amount":40,"note":"a"}}` + "\n"
 	code, _, stderr := d.runWith(stored, "import", "-", "--execute", "--reason", "set up")

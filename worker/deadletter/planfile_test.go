@@ -54,17 +54,17 @@ func TestAPlanThatIsNotWholeIsRefused(t *testing.T) {
 	}
 }
 
-func TestAHundredThousandStepsAreReadAtOnce(t *testing.T) {
+func TestALongPlanIsReadAtOnce(t *testing.T) {
 	var b bytes.Buffer
 	w, err := deadletter.NewPlanWriter(&b, deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: noon})
 	require.NoError(t, err)
-	for n := int64(1); n <= 100_000; n++ {
+	for n := int64(1); n <= 20_000; n++ {
 		require.NoError(t, w.Add(step(n)))
 	}
 	require.NoError(t, w.Close())
 	_, steps, err := deadletter.ReadPlan(&b)
 	require.NoError(t, err)
-	require.Len(t, steps, 100_000)
+	require.Len(t, steps, 20_000)
 }
 
 func FuzzReadPlan(f *testing.F) {

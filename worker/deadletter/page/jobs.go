@@ -36,6 +36,7 @@ type job struct {
 	Notes    []deadletter.Outcome // of letters that were not done
 	Err      string
 	Why      string
+	Rate     float64
 	Began    time.Time
 	file     []byte
 	cancel   context.CancelFunc
@@ -181,7 +182,7 @@ func (s *Server) apply(j job, o deadletter.Order, pace deadletter.Pace) bool {
 	started := false
 	s.jobs.update(j.ID, func(j *job) {
 		if started = j.Stage == planned || j.Stage == applied; started {
-			j.Stage, j.Why, j.Began, j.cancel, j.Notes, j.Err = applying, o.Why, time.Now(), cancel, nil, ""
+			j.Stage, j.Why, j.Rate, j.Began, j.cancel, j.Notes, j.Err = applying, o.Why, pace.Rate, time.Now(), cancel, nil, ""
 			j.Progress = deadletter.Progress{Steps: j.Plan.Steps}
 			s.jobs.current = j
 		}

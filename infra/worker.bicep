@@ -56,6 +56,9 @@ param markers bool = false
 @allowed(['debug', 'info', 'warn', 'error'])
 param logLevel string = 'info'
 
+@description('Further settings of the worker by the names of their variables, such as {"WORKER_HASH_IGNORE":"/sentAt"}. They win over those above.')
+param moreSettings object = {}
+
 @description('Runs the preflight check as an init container: a replica starts only once every finding is gone.')
 param preflight bool = false
 
@@ -227,7 +230,14 @@ var exporterSecrets = empty(otlpHeadersSecretUri)
       }
     ]
 
-var environmentVariables = concat(settings, consumerSettings, markerSettings, exporterSettings, exporterSecrets)
+var namedSettings = concat(settings, consumerSettings, markerSettings, exporterSettings, exporterSecrets)
+var environmentVariables = concat(
+  filter(namedSettings, setting => !contains(moreSettings, setting.name)),
+  map(items(moreSettings), setting => {
+    name: setting.key
+    value: string(setting.value)
+  })
+)
 
 resource app 'Microsoft.App/containerApps@2026-01-01' = {
   name: names.app

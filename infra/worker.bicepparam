@@ -16,6 +16,7 @@ param messagesPerReplica = int(readEnvironmentVariable('ORDERWORKER_MESSAGES_PER
 param consumer = readEnvironmentVariable('ORDERWORKER_CONSUMER', '')
 param markers = bool(readEnvironmentVariable('ORDERWORKER_MARKERS', 'false'))
 param logLevel = readEnvironmentVariable('ORDERWORKER_LOG_LEVEL', 'info')
+param moreSettings = json(readEnvironmentVariable('ORDERWORKER_SETTINGS', '{}'))
 param preflight = bool(readEnvironmentVariable('ORDERWORKER_PREFLIGHT', 'false'))
 param otlpEndpoint = readEnvironmentVariable('ORDERWORKER_OTLP_ENDPOINT', '')
 param otlpProtocol = readEnvironmentVariable('ORDERWORKER_OTLP_PROTOCOL', 'http/protobuf')

@@ -18,6 +18,20 @@ type Fingerprint struct {
 // Equal reports whether both hashes and both recipes are equal. Hashes of different recipes say nothing about each other.
 func (f Fingerprint) Equal(o Fingerprint) bool { return f.Hash == o.Hash && f.Recipe.Equal(o.Recipe) }
 
+// ValidHash reports whether a stored text is a SHA-256 hash as this package writes it: 64 digits of lower-case hexadecimal.
+// Anything else, such as upper case or a prefix "sha256:", is a damaged record, and says nothing of the content.
+func ValidHash(hash string) bool {
+	if len(hash) != hex.EncodedLen(sha256.Size) {
+		return false
+	}
+	for _, c := range []byte(hash) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
 // Compute returns the fingerprint of a body by a recipe, usually a stored one. The error is an [UnknownRecipeError], which
 // is [ErrUnknownRecipe], or a [Problem] of the body.
 func Compute(body []byte, r Recipe) (Fingerprint, error) {

@@ -126,6 +126,16 @@ func TestAnUnknownRecipeIsNeitherEqualNorDifferent(t *testing.T) {
 	}
 }
 
+func TestOnlySixtyFourLowerCaseHexDigitsAreAHash(t *testing.T) {
+	whole := hash(t, []byte(`{}`))
+	require.True(t, fingerprint.ValidHash(whole))
+	for _, damaged := range []string{
+		"", whole[:63], whole + "0", strings.ToUpper(whole), "sha256:" + whole, "sha256:" + whole[7:], whole[:63] + "g", whole[:62] + "é", " " + whole[1:],
+	} {
+		require.False(t, fingerprint.ValidHash(damaged), "%q", damaged)
+	}
+}
+
 func TestABodyWithoutAnySelectedValueHasNoFingerprint(t *testing.T) {
 	for _, tt := range []struct {
 		body         string

@@ -48,6 +48,7 @@ type breaker struct {
 	cause    error         // the last one
 	fatal    bool          // the cause needs a person
 	since    time.Time     // when it opened
+	heard    time.Time     // when a commit or a probe last told of the store
 	changed  chan struct{} // closed at the next change
 }
 
@@ -110,6 +111,7 @@ func (b *breaker) permitsLocked() bool {
 func (b *breaker) report(p permit, r Result) {
 	b.mu.Lock()
 	var change breakerChange
+	b.heard = time.Now()
 	if p.epoch == b.epoch {
 		b.active--
 		change = b.countLocked(r)
@@ -214,6 +216,26 @@ func (b *breaker) probed(r Result) {
 		b.state = breakerTrial
 		b.broadcastLocked()
 	}
+	b.mu.Unlock()
+	b.tell(change)
+}
+
+// heardSince reports whether a commit or a probe has told of the store since t.
+func (b *breaker) heardSince(t time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard.After(t)
+}
+
+// checked tells what a store said that was asked out of turn, from begun on. What a commit told meanwhile counts for more.
+func (b *breaker) checked(r Result, begun time.Time) {
+	b.mu.Lock()
+	var change breakerChange
+	working := b.state == breakerClosed || b.state == breakerRamp
+	if working && r.Cause != 0 && !b.heard.After(begun) {
+		change = b.openLocked(r.Err, r.Cause == CauseMisconfigured, r.RetryAfter)
+	}
+	b.heard = time.Now()
 	b.mu.Unlock()
 	b.tell(change)
 }

@@ -2,10 +2,16 @@ package worker
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
-// probeLoop asks the store whether it can be used, whenever the breaker is not sure, until ctx ends.
+// quietAfter is how long nothing may have been heard of the store before it is asked how it is. A worker without work
+// would never notice an outage otherwise.
+const quietAfter = 20 * time.Second
+
+// probeLoop asks the store whether it can be used, whenever the breaker is not sure, and now and then when nothing was
+// heard of it, until ctx ends.
 func (w *Worker) probeLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		state, changed := w.breaker.watch()
@@ -22,6 +28,8 @@ func (w *Worker) probeLoop(ctx context.Context) {
 			if w.slots.inUse() == 0 {
 				w.breaker.unproven()
 			}
+		case <-time.After(quietAfter + rand.N(quietAfter)):
+			w.checkUp(ctx)
 		}
 	}
 }
@@ -32,6 +40,21 @@ func trialOver(state breakerState) <-chan time.Time {
 		return nil
 	}
 	return time.After(trialWait)
+}
+
+// checkUp asks a store of which nothing was heard for a while. One failure may be chance; two in a row open the breaker.
+func (w *Worker) checkUp(ctx context.Context) {
+	begun := time.Now()
+	if w.breaker.heardSince(begun.Add(-quietAfter)) {
+		return
+	}
+	r := w.probe(ctx)
+	if r.Cause != 0 && sleep(ctx, w.config.Breaker.ProbeBase/2+fullJitter(w.config.Breaker.ProbeBase, w.config.Breaker.ProbeMax, 0)) {
+		r = w.probe(ctx)
+	}
+	if ctx.Err() == nil {
+		w.breaker.checked(r, begun)
+	}
 }
 
 // probe asks the store once, within the time that a commit has.

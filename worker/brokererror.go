@@ -164,7 +164,7 @@ func (f brokerFault) advice() string {
 	case faultThrottled:
 		return "the broker asks for patience. The namespace may be too small for its load"
 	case faultConnection, faultClosed, faultEnded:
-		return "the connection to the broker is lost. Check the network and the status of the namespace"
+		return "the broker cannot be reached. Check its address, the network and the status of the namespace"
 	case faultStuck:
 		return "a call of the broker's client does not return. It is abandoned and the connection is replaced"
 	case faultPanic:

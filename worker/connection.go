@@ -39,6 +39,8 @@ type link struct {
 	// calls is the number of calls under way, and idle holds a token after one has returned.
 	calls atomic.Int64
 	idle  chan struct{}
+	// crew makes the calls of do.
+	crew *crew
 	// credit is the number of messages that were asked for and did not come. Receive goroutine only.
 	credit int
 	// contacted is when the queue was last seen to answer. Receive goroutine only.
@@ -98,7 +100,7 @@ func (l *link) do(ctx context.Context, grace time.Duration, f func(context.Conte
 			return ctx.Err()
 		}
 	}
-	return call(ctx, grace, func(ctx context.Context) error {
+	return call(ctx, l.crew, grace, func(ctx context.Context) error {
 		defer l.begin()()
 		return f(ctx)
 	})
@@ -109,6 +111,7 @@ func (l *link) do(ctx context.Context, grace time.Duration, f func(context.Conte
 type connection struct {
 	broker Broker
 	grace  time.Duration
+	crew   *crew
 
 	mu      sync.Mutex
 	current *link
@@ -133,7 +136,7 @@ func (c *connection) get(ctx context.Context) (*link, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	r, err := supervised(ctx, c.grace, c.broker.Open, func(r Receiver, err error) {
+	r, err := supervised(ctx, nil, c.grace, c.broker.Open, func(r Receiver, err error) {
 		if err == nil {
 			closeReceiver(r, c.grace)
 		}
@@ -142,9 +145,9 @@ func (c *connection) get(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	c.current = newLink(r)
+	c.current.crew = c.crew
 	return c.current, nil
 }
-
 
 // uses reports whether l is the link in use.
 func (c *connection) uses(l *link) bool {
@@ -213,5 +216,5 @@ func (c *connection) closing(d time.Duration) {
 func closeReceiver(r Receiver, grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = call(ctx, grace, r.Close)
+	_ = call(ctx, nil, grace, r.Close)
 }

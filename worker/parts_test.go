@@ -300,7 +300,7 @@ func TestSupervisedLeavesACallThatDoesNotReturn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		_, err := supervised(ctx, 2*time.Second, func(context.Context) (int, error) { <-release; return 7, nil }, func(n int, _ error) { late <- n })
+		_, err := supervised(ctx, nil, 2*time.Second, func(context.Context) (int, error) { <-release; return 7, nil }, func(n int, _ error) { late <- n })
 		require.ErrorIs(t, err, errStuck)
 		require.Equal(t, 3*time.Second, time.Since(start))
 		close(release)
@@ -310,10 +310,10 @@ func TestSupervisedLeavesACallThatDoesNotReturn(t *testing.T) {
 
 func TestSupervisedReturnsWhatTheCallReturned(t *testing.T) {
 	odd := errors.New("odd")
-	n, err := supervised(t.Context(), time.Second, func(context.Context) (int, error) { return 7, odd }, nil)
+	n, err := supervised(t.Context(), &crew{closed: true}, time.Second, func(context.Context) (int, error) { return 7, odd }, nil)
 	require.Equal(t, 7, n)
 	require.ErrorIs(t, err, odd)
-	_, err = supervised(t.Context(), time.Second, func(context.Context) (int, error) { panic("nil map") }, nil)
+	_, err = supervised(t.Context(), &crew{closed: true}, time.Second, func(context.Context) (int, error) { panic("nil map") }, nil)
 	require.Equal(t, faultPanic, classifyBroker(err))
 	require.ErrorContains(t, err, "nil map")
 }

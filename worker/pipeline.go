@@ -38,6 +38,7 @@ type Pipeline struct {
 	handler        Handler
 	handlerTimeout time.Duration
 	storeTimeout   time.Duration
+	crew           *crew // nil outside of a worker
 }
 
 // NewPipeline returns a pipeline by the settings of c for admission and for the timeouts of handler and store.
@@ -79,7 +80,7 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
 	defer cancel()
-	record, err := supervised(ctx, callGrace, func(ctx context.Context) (Record, error) {
+	record, err := supervised(ctx, p.crew, callGrace, func(ctx context.Context) (Record, error) {
 		return p.store.Find(ctx, r.Commit.DocumentID)
 	}, nil)
 	switch {
@@ -115,9 +116,9 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	hctx, cancel := context.WithTimeoutCause(ctx, p.handlerTimeout, ErrHandlerTimeout)
 	defer cancel()
-	returned := make(chan struct{})
-	documents, err := supervised(hctx, callGrace, func(ctx context.Context) ([]Document, error) {
-		return p.handler.Handle(ctx, r.Message)
+	returned, message := make(chan struct{}), r.Message
+	documents, err := supervised(hctx, p.crew, callGrace, func(ctx context.Context) ([]Document, error) {
+		return p.handler.Handle(ctx, message)
 	}, func([]Document, error) { close(returned) })
 	if errors.Is(err, errStuck) {
 		r.stuck = returned
@@ -202,9 +203,9 @@ func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 	}
 	sctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
 	defer cancel()
-	returned := make(chan struct{})
-	outcome, err := supervised(sctx, callGrace, func(ctx context.Context) (Outcome, error) {
-		return p.store.Commit(ctx, r.Commit)
+	returned, commit := make(chan struct{}), r.Commit
+	outcome, err := supervised(sctx, p.crew, callGrace, func(ctx context.Context) (Outcome, error) {
+		return p.store.Commit(ctx, commit)
 	}, func(Outcome, error) { close(returned) })
 	if errors.Is(err, errStuck) {
 		r.stuck = returned
@@ -221,11 +222,13 @@ func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 // judge says what the outcome means.
 func (p *Pipeline) judge(r Result) Result {
 	r.Err, r.RetryAfter = nil, 0
+	arrived := ""
 	r.Judgement = Judge(r.Commit, r.Outcome, func(recipe fingerprint.Recipe) (fingerprint.Fingerprint, error) {
 		f, err := p.admitter.Rehash(r.Message, recipe)
-		r.ArrivedHash = f.Hash
+		arrived = f.Hash
 		return f, err
 	})
+	r.ArrivedHash = arrived
 	switch {
 	case r.Judgement.Committed():
 		r.Cause, r.Reason, r.Detail = CauseCommitted, "", ""

@@ -61,7 +61,7 @@ func (w *Worker) checkUp(ctx context.Context) {
 func (w *Worker) probe(ctx context.Context) Result {
 	pctx, cancel := context.WithTimeout(ctx, w.config.StoreTimeout)
 	defer cancel()
-	if err := call(pctx, callGrace, w.pipeline.store.Ready); err != nil {
+	if err := call(pctx, nil, callGrace, w.pipeline.store.Ready); err != nil {
 		r := Result{}.failed(ctx, err)
 		if r.Cause != CauseMisconfigured {
 			r.Cause = CauseUnavailable // whatever it was, it was no message's fault

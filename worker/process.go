@@ -24,7 +24,10 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	w.yieldSlot(r)
 	w.judged(d, r)
 	s := settleUnknown
-	if a == complete || a == deadLetter || a == abandon {
+	switch a {
+	case complete, abandon:
+		s = w.settle(ctx, d, a, deadLetterNote{})
+	case deadLetter:
 		s = w.settle(ctx, d, a, noteOf(r, w.config.Version))
 	}
 	<-w.settling
@@ -41,8 +44,9 @@ func (w *Worker) yieldSlot(r Result) {
 		w.slots.free()
 		return
 	}
+	stuck := r.stuck // the goroutine shall not keep the rest of the result
 	go func() {
-		<-r.stuck
+		<-stuck
 		w.slots.free()
 	}()
 }
@@ -55,10 +59,7 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Renewal outlives a cut of the work: what is given back must still be locked.
-	kctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	w.deliveries.Go(func() { w.keep(kctx, d, func() { cancel(ErrLockLost) }) })
+	defer w.keepLater(ctx, d, func() { cancel(ErrLockLost) })()
 
 	r := w.pipeline.admit(d.message)
 	for try := 1; ; try++ {

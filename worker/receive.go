@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -145,13 +144,10 @@ func (w *Worker) prepare(ctx context.Context, l *link) error {
 	if stood && time.Since(l.contacted) < w.config.Watchdog.Silence {
 		return nil
 	}
-	err := w.tellingSilence(func() error {
-		err := w.contact(ctx, l)
-		if err != nil && stood {
-			err = w.contact(ctx, l)
-		}
-		return err
-	})
+	err := w.contact(ctx, l)
+	if err != nil && stood {
+		err = w.contact(ctx, l)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil // the worker stops, and receives no more
@@ -159,24 +155,6 @@ func (w *Worker) prepare(ctx context.Context, l *link) error {
 		w.reached(l)
 	case stood:
 		w.replace(l, replacedNoAnswer, err)
-	}
-	return err
-}
-
-// silentAfter is how long setting up the links may take before the worker says that it is not ready. The call goes on: the
-// client tries again by itself, and cut short it would have to begin anew.
-const silentAfter = 8 * time.Second
-
-// tellingSilence makes a call that waits for the broker, and says so when that takes long.
-func (w *Worker) tellingSilence(f func() error) error {
-	told := make(chan struct{})
-	timer := time.AfterFunc(silentAfter, func() {
-		defer close(told)
-		w.conditions.set(partBroker, fmt.Sprintf("the broker has not answered for %v. %s", silentAfter, faultConnection.advice()), nil)
-	})
-	err := f()
-	if !timer.Stop() {
-		<-told // or it would come after the good news
 	}
 	return err
 }
@@ -228,7 +206,7 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 	defer close(done)
 
 	options := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: batchWindow}
-	messages, err := supervised(rctx, w.config.Watchdog.Stuck, func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
+	messages, err := supervised(rctx, w.crew, w.config.Watchdog.Stuck, func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
 		defer l.begin()()
 		return l.receiver.ReceiveMessages(ctx, n, options)
 	}, func(late []*azservicebus.ReceivedMessage, _ error) { w.giveBackLate(late, l) })

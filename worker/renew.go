@@ -11,6 +11,24 @@ import (
 // minRenewal is the time that a renewal gets at least. A lock that has ended by our clock may live by the broker's.
 const minRenewal = 2 * time.Second
 
+// keepLater begins to renew the lock of d when that is first due, until the function that it returns is called. Most
+// messages are through before, so no goroutine waits for them. Renewal outlives a cut of the work: what is given back must
+// still be locked.
+func (w *Worker) keepLater(ctx context.Context, d *delivery, lost func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.deliveries.Add(1)
+	timer := time.AfterFunc(d.lock.untilRenewal(), func() {
+		defer w.deliveries.Done()
+		w.keep(ctx, d, lost)
+	})
+	return func() {
+		cancel()
+		if timer.Stop() {
+			w.deliveries.Done()
+		}
+	}
+}
+
 // keep renews the lock of d half way to its end, until ctx ends. When the lock is lost it calls lost and returns. A
 // renewal that fails otherwise is repeated until the lock has ended by our clock.
 func (w *Worker) keep(ctx context.Context, d *delivery, lost func()) {

@@ -55,6 +55,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	left := w.slots.inFlight()
 	// 4. The connection is closed last: closed before, nothing could be settled any more.
 	w.connection.close(lastCloseTime)
+	w.crew.close()
 	w.observe(Event{Kind: EventStopped, Duration: time.Since(begun), InFlight: left})
 	return nil
 }

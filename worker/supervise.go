@@ -34,13 +34,13 @@ type answer[T any] struct {
 	err   error
 }
 
-// supervised calls f in a goroutine of its own and waits until it returns, or until grace has passed since ctx ended. In
+// supervised calls f in a goroutine of the crew and waits until it returns, or until grace has passed since ctx ended. In
 // the second case it returns errStuck, and late is called with the result when f returns after all. The goroutine is the
 // one thing here without an owner who waits for it: there is no other way to leave a call that ignores its context.
-func supervised[T any](ctx context.Context, grace time.Duration, f func(context.Context) (T, error), late func(T, error)) (T, error) {
+func supervised[T any](ctx context.Context, c *crew, grace time.Duration, f func(context.Context) (T, error), late func(T, error)) (T, error) {
 	done := make(chan answer[T]) // unbuffered: either the caller takes the result, or late does
 	left := make(chan struct{})
-	go func() {
+	c.do(func() {
 		v, err := guarded(func() (T, error) { return f(ctx) })
 		select {
 		case done <- answer[T]{v, err}:
@@ -49,7 +49,7 @@ func supervised[T any](ctx context.Context, grace time.Duration, f func(context.
 				late(v, err)
 			}
 		}
-	}()
+	})
 	select {
 	case a := <-done:
 		return a.value, a.err
@@ -68,7 +68,7 @@ func supervised[T any](ctx context.Context, grace time.Duration, f func(context.
 }
 
 // call is supervised for a call without a result.
-func call(ctx context.Context, grace time.Duration, f func(context.Context) error) error {
-	_, err := supervised(ctx, grace, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
+func call(ctx context.Context, c *crew, grace time.Duration, f func(context.Context) error) error {
+	_, err := supervised(ctx, c, grace, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 	return err
 }

@@ -13,19 +13,23 @@ import (
 
 // spans makes one span for each delivery, as the child of the span that sent the message.
 type spans struct {
-	tracer trace.Tracer
+	tracer trace.Tracer // nil when nobody takes spans
 	queue  string
 }
 
 func newSpans(p trace.TracerProvider, queue string) spans {
-	if p == nil {
-		p = tracenoop.NewTracerProvider()
+	s := spans{queue: queue}
+	if p != nil {
+		s.tracer = p.Tracer(scope)
 	}
-	return spans{tracer: p.Tracer(scope), queue: queue}
+	return s
 }
 
 // startSpan starts the span of a delivery.
 func (s spans) startSpan(ctx context.Context, d *delivery) (context.Context, trace.Span) {
+	if s.tracer == nil {
+		return ctx, tracenoop.Span{}
+	}
 	ctx = propagation.TraceContext{}.Extract(ctx, carrier(d.message))
 	return s.tracer.Start(ctx, "process "+s.queue, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 		attrSystem.String("servicebus"),
@@ -40,6 +44,9 @@ func (s spans) startSpan(ctx context.Context, d *delivery) (context.Context, tra
 
 // endSpan writes what the delivery came to into its span.
 func (s spans) endSpan(span trace.Span, r Result, a action, how settlement) {
+	if !span.IsRecording() {
+		return
+	}
 	attrs := []attribute.KeyValue{attrCause.String(r.Cause.String()), attrSettlement.String(a.String())}
 	if r.Judgement != 0 {
 		attrs = append(attrs, attrOutcome.String(r.Judgement.String()))

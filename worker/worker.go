@@ -29,6 +29,8 @@ type Worker struct {
 	cut       chan struct{} // closed when it must stop now
 	abort     chan struct{} // closed by Abort
 	abortOnce sync.Once
+	// crew makes the calls that must be bounded from outside.
+	crew *crew
 	// deliveries waits for the messages in process and for the renewal of their locks. starting is held to begin one, and to
 	// close stop: from then on none begins.
 	deliveries sync.WaitGroup
@@ -69,13 +71,18 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		stop:       make(chan struct{}),
 		cut:        make(chan struct{}),
 		abort:      make(chan struct{}),
+		crew:       &crew{},
 	}
+	w.connection.crew, w.pipeline.crew = w.crew, w.crew
 	w.breaker = newBreaker(c.Breaker, c.Concurrency, w.breakerChanged)
 	w.conditions = newConditions(w.observe)
 	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker); err != nil {
 		return nil, err
 	}
-	w.observers = observers{w.logs, w.telemetry}
+	w.observers = observers{w.logs}
+	if c.MeterProvider != nil {
+		w.observers = append(w.observers, w.telemetry)
+	}
 	if c.Observer != nil {
 		w.observers = append(w.observers, c.Observer)
 	}

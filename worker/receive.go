@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -144,10 +145,13 @@ func (w *Worker) prepare(ctx context.Context, l *link) error {
 	if stood && time.Since(l.contacted) < w.config.Watchdog.Silence {
 		return nil
 	}
-	err := w.contact(ctx, l)
-	if err != nil && stood {
-		err = w.contact(ctx, l)
-	}
+	err := w.tellingSilence(func() error {
+		err := w.contact(ctx, l)
+		if err != nil && stood {
+			err = w.contact(ctx, l)
+		}
+		return err
+	})
 	switch {
 	case ctx.Err() != nil:
 		return nil // the worker stops, and receives no more
@@ -155,6 +159,24 @@ func (w *Worker) prepare(ctx context.Context, l *link) error {
 		w.reached(l)
 	case stood:
 		w.replace(l, replacedNoAnswer, err)
+	}
+	return err
+}
+
+// silentAfter is how long setting up the links may take before the worker says that it is not ready. The call goes on: the
+// client tries again by itself, and cut short it would have to begin anew.
+const silentAfter = 8 * time.Second
+
+// tellingSilence makes a call that waits for the broker, and says so when that takes long.
+func (w *Worker) tellingSilence(f func() error) error {
+	told := make(chan struct{})
+	timer := time.AfterFunc(silentAfter, func() {
+		defer close(told)
+		w.conditions.set(partBroker, fmt.Sprintf("the broker has not answered for %v. %s", silentAfter, faultConnection.advice()), nil)
+	})
+	err := f()
+	if !timer.Stop() {
+		<-told // or it would come after the good news
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"cmp"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -103,6 +104,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Validate returns every fault at once, as [Open] does before it asks the account for anything.
+func (o Options) Validate() error { return o.withDefaults().validate() }
+
 // validate returns every fault at once. It expects the defaults to be filled in.
 func (o Options) validate() error {
 	var errs []error
@@ -115,6 +119,9 @@ func (o Options) validate() error {
 		bad("no way to sign in: give a credential, or a key")
 	case o.Key != "" && o.Credential != nil:
 		bad("both a key and a credential are given: give one of them")
+	}
+	if _, err := base64.StdEncoding.DecodeString(string(o.Key)); err != nil {
+		bad("the account key is not base64: copy it whole")
 	}
 	for _, name := range []struct{ field, value string }{{"database", o.Database}, {"container", o.Container}} {
 		if name.value == "" {

@@ -82,7 +82,8 @@ type WatchdogConfig struct {
 	// Stuck is how long a call of the broker's client may overrun its own bound before it is abandoned. Defaults to 10s.
 	Stuck time.Duration
 	// Deaf is how long one message may wait in the queue, while this worker receives nothing, before the worker says that
-	// it is not ready. Defaults to HandlerTimeout plus two lock durations: another replica may hold a message that long.
+	// it is not ready. Defaults to HandlerTimeout plus two lock durations, since another replica may hold a message that
+	// long, and to Silence when that is longer.
 	Deaf time.Duration
 }
 
@@ -103,12 +104,15 @@ func (c Config) withDefaults() Config {
 	c.Breaker.ProbeMax = cmp.Or(c.Breaker.ProbeMax, 30*time.Second)
 	c.Watchdog.Silence = cmp.Or(c.Watchdog.Silence, 60*time.Second)
 	c.Watchdog.Stuck = cmp.Or(c.Watchdog.Stuck, 10*time.Second)
-	c.Watchdog.Deaf = cmp.Or(c.Watchdog.Deaf, c.HandlerTimeout+2*c.LockDuration)
+	c.Watchdog.Deaf = cmp.Or(c.Watchdog.Deaf, max(c.HandlerTimeout+2*c.LockDuration, c.Watchdog.Silence))
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }
+
+// Validate reports every fault at once, as [New] does.
+func (c Config) Validate() error { return c.withDefaults().validate() }
 
 // validate reports every fault of a config that has its defaults.
 func (c Config) validate() error {

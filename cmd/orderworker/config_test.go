@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,12 +77,86 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"no account", "COSMOS_ENDPOINT: not set", []string{"COSMOS_ENDPOINT="}},
 		{"a marker's lifetime without markers", "WORKER_MARKER_TTL", []string{"WORKER_MARKER_TTL=24h"}},
 		{"an unknown key source", "WORKER_KEY", []string{"WORKER_KEY=correlation-id"}},
+		{"an account key that is no base64", "COSMOS_KEY: not base64", []string{"COSMOS_ENDPOINT=http://127.0.0.1:8081", "COSMOS_KEY=wrong"}},
+		{"a consumer with a long name", "WORKER_CONSUMER: has 80 bytes; at most 64", []string{"WORKER_CONSUMER=" + strings.Repeat("x", 80)}},
+		{"a lock duration that no queue has", "WORKER_LOCK_DURATION: 10m is more than 5m", []string{"WORKER_LOCK_DURATION=10m"}},
+		{"a lock duration below the least", "WORKER_LOCK_DURATION: 1s is less than 5s", []string{"WORKER_LOCK_DURATION=1s"}},
+		{"a database with a slash", `COSMOS_DATABASE: "a/b" holds a character`, []string{"COSMOS_DATABASE=a/b"}},
+		{"a container with a slash", `COSMOS_CONTAINER: "a/b" holds a character`, []string{"COSMOS_CONTAINER=a/b"}},
+		{"a selection inside what is ignored", "WORKER_HASH_IGNORE:", []string{"WORKER_HASH_IGNORE=/a~2"}},
+		{"a marker's lifetime in parts of a second", "WORKER_MARKER_TTL: 1m0.5s is not in whole seconds", []string{"WORKER_MARKERS=true", "WORKER_MARKER_TTL=60.5s"}},
+		{"an endpoint with a path", "COSMOS_ENDPOINT: must be scheme, host and port alone", []string{"COSMOS_ENDPOINT=https://shop.documents.azure.com/orders"}},
+		{"no time to drain", "WORKER_DRAIN_TIMEOUT: 0s is less than 100ms", []string{"WORKER_DRAIN_TIMEOUT=0s"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := settle(t, append(good[:len(good):len(good)], tt.more...))
 			require.ErrorContains(t, err, tt.want)
+			require.Contains(t, err.Error(), "1 place(s)", "each fault is reported once")
+			e, ok := errors.AsType[*exitError](err)
+			require.True(t, ok)
+			require.Equal(t, exitUsage, e.code)
 		})
+	}
+}
+
+func TestShortTimesAreNoFault(t *testing.T) {
+	t.Parallel()
+	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com",
+		"WORKER_LOCK_DURATION=5s", "WORKER_HANDLER_TIMEOUT=1s"})
+	require.NoError(t, err)
+}
+
+func TestAFaultIsReportedByTheNameUnderWhichTheValueWasGiven(t *testing.T) {
+	t.Parallel()
+	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com", "WORKER_CONSUMER=x"},
+		"--consumer", " x", "--lock-duration", "1h")
+	require.ErrorContains(t, err, `--consumer: " x" begins or ends with a blank`)
+	require.ErrorContains(t, err, "--lock-duration: 1h is more than 5m")
+}
+
+func TestVariablesThatLookLikeOursAreRefusedAndOthersAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, variable, meant string }{
+		{"a letter left out", "SERVICEBUS_QUEU", "SERVICEBUS_QUEUE"},
+		{"a letter left out of the account", "COSMOS_ENPOINT", "COSMOS_ENDPOINT"},
+		{"a letter left out of the first word", "SERVICBUS_QUEUE", "SERVICEBUS_QUEUE"},
+		{"two letters swapped", "WORKER_KYE", "WORKER_KEY"},
+		{"lower case", "servicebus_queue", "SERVICEBUS_QUEUE"},
+		{"lower case of our own", "worker_lock_duration", "WORKER_LOCK_DURATION"},
+		{"dashes", "WORKER-LOCK-DURATION", "WORKER_LOCK_DURATION"},
+		{"three letters wrong", "WORKER_CONCURENCIS", "WORKER_CONCURRENCY"},
+		{"another last word", "WORKER_LOCK_SECONDS", "WORKER_LOCK_DURATION"},
+		{"another last word after two", "WORKER_MAX_DELIVERIES", "WORKER_MAX_DELIVERY_COUNT"},
+		{"a name for this process", "WORKER_NAME", ""},
+		{"a number for this process", "WORKER_ID", ""},
+		{"a sort of process", "WORKER_TYPE", ""},
+		{"another program's broker", "SERVICEBUS_TOPIC", ""},
+		{"another program's account", "COSMOS_REGION", ""},
+		{"a setting", "WORKER_KEY", ""},
+		{"nothing like it", "PATH", ""},
+		{"a long one", strings.Repeat("WORKER_", 1000), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := misspelt(tt.variable, settings())
+			if tt.meant == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tt.variable+": there is no such setting; did you mean "+tt.meant+"?")
+		})
+	}
+}
+
+func TestDistancesAreCountedInSteps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "adc", 1}, {"kitten", "sitting", 3}, {"abcd", "badc", 2}} {
+		require.Equal(t, tt.want, editDistance(tt.a, tt.b), "%s %s", tt.a, tt.b)
+		require.Equal(t, tt.want, editDistance(tt.b, tt.a), "%s %s", tt.b, tt.a)
 	}
 }
 

@@ -23,9 +23,6 @@ type setting struct {
 	apply    func(*config, string) error
 }
 
-// prefixes of variables that are ours alone: an unknown one is a misspelling.
-const ownPrefix = "WORKER_"
-
 // bind adds a flag for every setting that has one.
 func bind(flags *pflag.FlagSet) { bindTable(flags, settings()) }
 
@@ -43,7 +40,7 @@ func bindTable(flags *pflag.FlagSet, table []setting) {
 // resolve reads every setting: the flag when it was given, else the variable, else the default. It reports every fault at
 // once, by the name under which the value was given.
 func resolve(environ []string, flags *pflag.FlagSet) (config, error) {
-	return resolveTable(environ, flags, settings(), (*config).checkBroker, (*config).checkStore, (*config).checkWork)
+	return resolveTable(environ, flags, settings(), (*config).checkBroker, (*config).checkStore, (*config).checkWork, (*config).checkParts)
 }
 
 // resolveBroker is resolve for a command that only needs Service Bus.
@@ -53,26 +50,26 @@ func resolveBroker(environ []string, flags *pflag.FlagSet) (config, error) {
 
 func resolveTable(environ []string, flags *pflag.FlagSet, table []setting, checks ...func(*config) []error) (config, error) {
 	values, faults := ownVariables(environ)
-	c := config{duplicateWindow: unknownWindow}
+	c, origins := config{duplicateWindow: unknownWindow}, map[string]string{}
 	for _, s := range table {
-		value, origin := s.fallback, s.env
+		value := s.fallback
 		if v := values[s.env]; v != "" {
 			value = v
 		}
 		if f := flags.Lookup(s.flag); s.flag != "" && f != nil && f.Changed {
-			value, origin = f.Value.String(), "--"+s.flag
+			value, origins[s.env] = f.Value.String(), "--"+s.flag
 		}
 		if value == "" {
 			continue
 		}
 		if err := s.apply(&c, value); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", origin, err))
+			faults = append(faults, fmt.Errorf("%s: %w", s.env, err))
 		}
 	}
 	for _, check := range checks {
-		faults = append(faults, check(&c)...)
+		faults = addNew(faults, check(&c))
 	}
-	if len(faults) > 0 {
+	if faults = byOrigin(faults, origins); len(faults) > 0 {
 		return c, withCode(exitUsage, fmt.Errorf("the configuration is wrong in %d place(s):\n%w", len(faults), errors.Join(indent(faults)...)))
 	}
 	return c, nil
@@ -88,50 +85,51 @@ func indent(faults []error) []error {
 
 // ownVariables returns the environment as a map, and a fault for every variable that looks like a setting and is none.
 func ownVariables(environ []string) (map[string]string, []error) {
-	values := map[string]string{}
+	values, table := map[string]string{}, settings()
 	var faults []error
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		values[name] = value
-		known := slices.ContainsFunc(settings(), func(s setting) bool { return s.env == name })
-		if strings.HasPrefix(name, ownPrefix) && !known {
-			faults = append(faults, fmt.Errorf("%s: there is no such setting%s", name, suggestion(name)))
+		if err := misspelt(name, table); err != nil {
+			faults = append(faults, err)
 		}
 	}
 	return values, faults
-}
-
-// suggestion names the setting that a misspelt one was probably meant to be.
-func suggestion(name string) string {
-	best, shared := "", len(ownPrefix)
-	for _, s := range settings() {
-		n := 0
-		for n < len(name) && n < len(s.env) && name[n] == s.env[n] {
-			n++
-		}
-		if n > shared {
-			best, shared = s.env, n
-		}
-	}
-	if best == "" {
-		return ". Remove it, or see orderworker run --help for those there are"
-	}
-	return "; did you mean " + best + "?"
 }
 
 func text(field func(*config) *string) func(*config, string) error {
 	return func(c *config, v string) error { *field(c) = v; return nil }
 }
 
-func duration(field func(*config) *time.Duration, least time.Duration) func(*config, string) error {
+// longest is a limit for durations that have none of their own.
+const longest = 100 * 365 * 24 * time.Hour
+
+func duration(field func(*config) *time.Duration, least, most time.Duration) func(*config, string) error {
 	return func(c *config, v string) error {
 		d, err := messagejson.ParseDuration(v)
-		if err == nil && d < least {
-			err = fmt.Errorf("%s is less than %s, the least that makes sense", v, least)
+		switch {
+		case err != nil:
+			return err
+		case d < least:
+			return fmt.Errorf("%s is less than %s, the least that makes sense", v, short(least))
+		case d > most:
+			return fmt.Errorf("%s is more than %s, the most that is possible", v, short(most))
 		}
 		*field(c) = d
-		return err
+		return nil
 	}
+}
+
+// short writes a duration without zeros at its end: 5m, not 5m0s.
+func short(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 func whole(field func(*config) *int, least, most int) func(*config, string) error {
@@ -168,13 +166,15 @@ func oneOf(field func(*config) *string, words ...string) func(*config, string) e
 
 func pointers(field func(*config) *[]string) func(*config, string) error {
 	return func(c *config, v string) error {
+		var all []string
 		for p := range strings.SplitSeq(v, ",") {
 			p = strings.TrimSpace(p)
 			if !strings.HasPrefix(p, "/") {
 				return fmt.Errorf("%q is not a JSON pointer; write /name or /outer/inner, separated by commas", p)
 			}
-			*field(c) = append(*field(c), p)
+			all = append(all, p)
 		}
+		*field(c) = all
 		return nil
 	}
 }

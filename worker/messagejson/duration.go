@@ -1,7 +1,9 @@
 package messagejson
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +26,9 @@ func ParseDuration(text string) (time.Duration, error) {
 		clock: {'H': time.Hour, 'M': time.Minute, 'S': time.Second},
 	} {
 		d, err := sumUnits(part, units)
+		if errors.Is(err, strconv.ErrRange) || total+d < 0 {
+			return 0, fmt.Errorf("%q is longer than 292 years, which is the most that can be counted", text)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("%q is not a duration such as 90s, PT1M30S or P1D", text)
 		}
@@ -43,7 +48,11 @@ func sumUnits(part string, units map[byte]time.Duration) (time.Duration, error) 
 		if err != nil {
 			return 0, err
 		}
-		total += time.Duration(n * float64(units[part[end]]))
+		span := n * float64(units[part[end]])
+		if float64(total)+span >= math.MaxInt64 {
+			return 0, strconv.ErrRange
+		}
+		total += time.Duration(span)
 		part = part[end+1:]
 	}
 	return total, nil

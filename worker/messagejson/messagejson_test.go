@@ -58,6 +58,7 @@ func TestAWrongLineIsRefusedByName(t *testing.T) {
 		`{"message_id":"a","message_id_amqp":{"ulong":1}}`: "not both",
 		`{"application_properties":{"p":{"int":"x"}}}`:     `"p"`,
 		`{"ttl":"P1M"}`:                                    "not a duration",
+		`{"ttl":"P10675199DT2H48M5S"}`:                     "longer than 292 years",
 		`{} {}`:                                            "something follows",
 		`[1]`:                                              "not a message line",
 		`{"message_id_amqp":{"map":[[[1],2]]}}`:            "key",

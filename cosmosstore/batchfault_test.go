@@ -200,6 +200,7 @@ func TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent(t *testing.T) {
 		{"a document that only the store's own members push over", []worker.Document{{Content: big(2<<20 - 700)}}, reason.TooLarge},
 		{"documents that together are over 2 MB", []worker.Document{{Content: big(900_000)}, {Content: big(900_000)}, {Content: big(900_000)}}, reason.TooLarge},
 		{"characters that grow on the way into a batch", []worker.Document{{Content: html}, {Content: []byte(`{}`)}}, reason.TooLarge},
+		{"long numbers below a long name", []worker.Document{{Content: []byte(`{"` + strings.Repeat("n", 150_000) + `":[1` + strings.Repeat(",12345678901234567", 8_000) + `]}`)}}, reason.TooLarge},
 		{"128 levels of content", []worker.Document{{Content: nested(128)}}, reason.TooDeep},
 		{"10001 levels", []worker.Document{{Content: nested(10_001)}}, reason.TooDeep},
 		{"open brackets alone", []worker.Document{{Content: []byte(`{"a":` + strings.Repeat("[", 200_000))}}, reason.TooDeep},

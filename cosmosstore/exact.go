@@ -1,6 +1,8 @@
 package cosmosstore
 
 import (
+	"errors"
+
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/reason"
 )
@@ -8,6 +10,9 @@ import (
 // exactNumbers returns the numbers of a content that the store would round, as original text by JSON pointer.
 func exactNumbers(content []byte) (map[string]string, error) {
 	found, err := fingerprint.Inexact(content)
+	if p, ok := errors.AsType[*fingerprint.Problem](err); ok && p.Kind == fingerprint.TooLarge {
+		return nil, never(reason.TooLarge, "a document cannot be stored: %s; the sender must send such numbers as strings", p.Cause)
+	}
 	if err != nil {
 		return nil, never(reason.NeverStorable, "the numbers of a document cannot be read: %v", err)
 	}

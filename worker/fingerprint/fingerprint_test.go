@@ -236,6 +236,32 @@ func TestRestoreLeavesWhatWasChangedSince(t *testing.T) {
 	require.Equal(t, `{"id":7,"gone":"text"}`, string(back))
 }
 
+func TestRestoreFindsItsPlaceAmongAlikePaths(t *testing.T) {
+	const original, rounded = "12345678901234567890", "12345678901234567000"
+	var exact []fingerprint.Exact
+	for _, path := range []string{"/a", "/a!/b", "/a/b", "/a~1b", "/a~0", "/l/1", "/l/10", "/l/2/", "/", "//x", "x", "", "/gone/x"} {
+		exact = append(exact, fingerprint.Exact{Path: path, Text: original})
+	}
+	body := `{"a!":{"b":#,"c":1},"a":{"b":#,"b!":R,"":R},"a/b":#,"a~":#,"l":[R,#,{"":#},R,R,R,R,R,R,R,#,R],"":{"x":#,"":R},"x":R}`
+	fill := func(at string) string {
+		return strings.NewReplacer("#", at, "R", rounded).Replace(body)
+	}
+	back, err := fingerprint.Restore([]byte(fill(rounded)), exact)
+	require.NoError(t, err)
+	require.Equal(t, fill(original), string(back))
+	back, err = fingerprint.Restore([]byte(rounded), exact)
+	require.NoError(t, err)
+	require.Equal(t, original, string(back), "the whole body")
+}
+
+func TestRestorePutsNothingButANumberIntoABody(t *testing.T) {
+	for _, damaged := range []string{"0x10", "+16", "16.", "016", "1_6", "inf", "", "16 ,1", `"16"`, " 16"} {
+		back, err := fingerprint.Restore([]byte(`{"a":16}`), []fingerprint.Exact{{Path: "/a", Text: damaged}})
+		require.NoError(t, err)
+		require.Equal(t, `{"a":16}`, string(back), "%q", damaged)
+	}
+}
+
 func TestExtract(t *testing.T) {
 	body := []byte(` {"a":{"b/c":[10, {"~": "x"} ]},"":{"":null}} `)
 	for pointer, want := range map[string]string{

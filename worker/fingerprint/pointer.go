@@ -32,7 +32,22 @@ func parsePointer(p string) ([]string, error) {
 
 // appendToken appends a name to a JSON pointer.
 func appendToken(pointer, name string) string {
-	return pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+	return string(appendEscaped([]byte(pointer+"/"), []byte(name)))
+}
+
+// appendEscaped appends a name as a reference token, without the slash before it.
+func appendEscaped(pointer, name []byte) []byte {
+	for _, c := range name {
+		switch c {
+		case '~':
+			pointer = append(pointer, '~', '0')
+		case '/':
+			pointer = append(pointer, '~', '1')
+		default:
+			pointer = append(pointer, c)
+		}
+	}
+	return pointer
 }
 
 // A selection is a tree of the pointers of a recipe. A nil selection has no pointers at or below it.

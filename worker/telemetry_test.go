@@ -153,6 +153,7 @@ func TestLogLinesHaveFixedKeys(t *testing.T) {
 
 func TestHealthIsServedAsJSON(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.store.OnReady(func(int) error { time.Sleep(time.Second); return nil })
 		w := e.start(worker.Config{})
 		probe := func(path string) string {
 			rec := httptest.NewRecorder()

@@ -47,6 +47,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 		return withCode(exitUsage, err)
 	}
 	log := t.newLogger(cfg, sys.stdout)
+	reportTelemetryFaults(slog.New(cfg.logHandler(sys.stdout)))
 	defer flush(t, log)
 	w, closeStore, err := cfg.newWorker(ctx, t, log)
 	if err != nil {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/metric"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -28,11 +31,13 @@ type telemetry struct {
 	stop    []func(context.Context) error
 }
 
-// newTelemetry follows the standard OTEL_* variables. Nothing is exported unless one of them asks for it: an endpoint, or an
-// exporter by name.
+// newTelemetry follows the standard OTEL_* variables. A signal is exported only when one of them asks for it: an endpoint, or
+// an exporter by name.
 func newTelemetry(ctx context.Context, environ []string) (*telemetry, error) {
 	t := &telemetry{}
-	if !wantsTelemetry(environ) {
+	starts := map[string]func(context.Context, *resource.Resource) error{"TRACES": t.startTraces, "METRICS": t.startMetrics, "LOGS": t.startLogs}
+	maps.DeleteFunc(starts, func(signal string, _ func(context.Context, *resource.Resource) error) bool { return !wantsSignal(environ, signal) })
+	if len(starts) == 0 {
 		return t, nil
 	}
 	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(applicationID), semconv.ServiceVersion(version())),
@@ -40,19 +45,24 @@ func newTelemetry(ctx context.Context, environ []string) (*telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	return t, errors.Join(t.startTraces(ctx, about), t.startMetrics(ctx, about), t.startLogs(ctx, about))
+	var faults []error
+	for _, start := range starts {
+		faults = append(faults, start(ctx, about))
+	}
+	return t, errors.Join(faults...)
 }
 
-// wantsTelemetry reports whether a variable names an endpoint or an exporter, and the SDK is not switched off.
-func wantsTelemetry(environ []string) bool {
+// wantsSignal reports whether a signal (TRACES, METRICS or LOGS) is to be exported: an exporter or an endpoint is set for it,
+// or an endpoint for all signals, and neither the exporter none nor the SDK switched off.
+func wantsSignal(environ []string, signal string) bool {
 	wanted := false
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		switch {
-		case name == "OTEL_SDK_DISABLED" && strings.EqualFold(value, "true"):
+		case name == "OTEL_SDK_DISABLED" && strings.EqualFold(value, "true"), name == "OTEL_"+signal+"_EXPORTER" && value == "none":
 			return false
-		case value == "" || !strings.HasPrefix(name, "OTEL_"):
-		case strings.HasSuffix(name, "_ENDPOINT"), strings.HasSuffix(name, "_EXPORTER"):
+		case value == "":
+		case name == "OTEL_"+signal+"_EXPORTER", name == "OTEL_EXPORTER_OTLP_ENDPOINT", name == "OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT":
 			wanted = true
 		}
 	}
@@ -100,16 +110,31 @@ func (t *telemetry) shutdown(ctx context.Context) error {
 
 // newLogger writes to out and, when logs are exported, there too.
 func (t *telemetry) newLogger(c config, out io.Writer) *slog.Logger {
-	var level slog.Level
-	// The settings allow only words that UnmarshalText knows.
-	_ = level.UnmarshalText([]byte(c.logLevel))
-	options := &slog.HandlerOptions{Level: level}
-	var handler slog.Handler = slog.NewJSONHandler(out, options)
-	if c.logFormat == "text" {
-		handler = slog.NewTextHandler(out, options)
-	}
+	handler := c.logHandler(out)
 	if t.logs != nil {
 		handler = slog.NewMultiHandler(handler, otelslog.NewHandler(applicationID, otelslog.WithLoggerProvider(t.logs)))
 	}
 	return slog.New(handler)
+}
+
+// logHandler writes lines of the level and in the form that the settings say.
+func (c config) logHandler(out io.Writer) slog.Handler {
+	var level slog.Level
+	// The settings allow only words that UnmarshalText knows.
+	_ = level.UnmarshalText([]byte(c.logLevel))
+	options := &slog.HandlerOptions{Level: level}
+	if c.logFormat == "text" {
+		return slog.NewTextHandler(out, options)
+	}
+	return slog.NewJSONHandler(out, options)
+}
+
+// reportTelemetryFaults has OpenTelemetry report its own faults as log lines. Without that it writes plain text to the
+// standard error, between our lines. Its handlers are globals of the process, so only the program that owns the process sets
+// them. The lines are not exported: a collector that refuses logs would be sent one more with every refusal.
+func reportTelemetryFaults(local *slog.Logger) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		local.LogAttrs(context.Background(), slog.LevelWarn, "telemetry cannot be exported", slog.String("error", err.Error()))
+	}))
+	otel.SetLogger(logr.FromSlogHandler(local.Handler()))
 }

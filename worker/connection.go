@@ -95,7 +95,11 @@ func (l *link) do(ctx context.Context, grace time.Duration, f func(context.Conte
 	if !l.proven.Load() {
 		select {
 		case l.setup <- struct{}{}:
-			defer func() { <-l.setup }()
+			if l.proven.Load() { // by the call that was waited for
+				<-l.setup
+			} else {
+				defer func() { <-l.setup }()
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -41,6 +41,7 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 		Admission:        a,
 		Version:          version(),
 		Logger:           log,
+		Observer:         c.onlooker(log),
 		TracerProvider:   t.tracers,
 		MeterProvider:    t.meters,
 	}, err

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // The exit codes.
@@ -24,6 +26,12 @@ type system struct {
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+}
+
+// onTerminal reports whether a stream is a terminal, so that a person sits there.
+func onTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // exitError carries an exit code other than 1 through cobra.

@@ -32,6 +32,9 @@ way: what was not settled is delivered again.`,
 			if err != nil {
 				return err
 			}
+			if cfg.logFormat == "" && onTerminal(sys.stdout) {
+				cfg.logFormat = formatText
+			}
 			return runWorker(c.Context(), cfg, sys)
 		},
 	}

@@ -119,14 +119,18 @@ func (t *telemetry) newLogger(c config, out io.Writer) *slog.Logger {
 
 // logHandler writes lines of the level and in the form that the settings say.
 func (c config) logHandler(out io.Writer) slog.Handler {
-	var level slog.Level
-	// The settings allow only words that UnmarshalText knows.
-	_ = level.UnmarshalText([]byte(c.logLevel))
-	options := &slog.HandlerOptions{Level: level}
-	if c.logFormat == "text" {
+	options := &slog.HandlerOptions{Level: c.level()}
+	if c.logFormat == formatText {
 		return slog.NewTextHandler(out, options)
 	}
 	return slog.NewJSONHandler(out, options)
+}
+
+func (c config) level() slog.Level {
+	var level slog.Level
+	// The settings allow only words that UnmarshalText knows.
+	_ = level.UnmarshalText([]byte(c.logLevel))
+	return level
 }
 
 // reportTelemetryFaults has OpenTelemetry report its own faults as log lines. Without that it writes plain text to the

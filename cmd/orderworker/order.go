@@ -15,17 +15,11 @@ import (
 // An order is one JSON object. Where it has an array named lines, each line becomes a document of its own in the same
 // logical partition, created together with the order or not at all.
 func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
-	var body struct {
-		Lines json.RawMessage `json:"lines"`
-	}
-	if err := json.Unmarshal(m.Body, &body); err != nil {
-		return nil, worker.Reject("InvalidOrder", fmt.Errorf("the order cannot be read: %w", err))
-	}
-	documents := []worker.Document{{Type: "order", Content: m.Body}}
-	lines, err := orderLines(body.Lines)
+	lines, err := orderLines(m.Body)
 	if err != nil {
 		return nil, worker.Reject("InvalidOrder", err)
 	}
+	documents := []worker.Document{{Type: "order", Content: m.Body}}
 	for i, line := range lines {
 		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
 	}
@@ -33,8 +27,14 @@ func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
 }
 
 // orderLines returns the lines when every one of them is an object. Any other array, and a member named lines that is no
-// array, stays in the order alone: what it means is the sender's business.
-func orderLines(raw json.RawMessage) ([]json.RawMessage, error) {
+// array, stays in the order alone: what it means is the sender's business. A map, and not a struct, since the fields of a
+// struct match a member such as Lines too.
+func orderLines(body []byte) ([]json.RawMessage, error) {
+	var order map[string]json.RawMessage
+	if err := json.Unmarshal(body, &order); err != nil {
+		return nil, fmt.Errorf("the order cannot be read: %w", err)
+	}
+	raw := order["lines"]
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil, nil
 	}

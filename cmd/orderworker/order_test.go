@@ -20,6 +20,8 @@ func TestAnOrderBecomesItsDocuments(t *testing.T) {
 		{"with lines that are no objects", `{"lines":[1,2]}`, []string{""}},
 		{"with some lines that are no objects", `{"lines":[{"sku":1},2]}`, []string{""}},
 		{"with a member of that name that is no array", `{"lines":{"a":1}}`, []string{""}},
+		{"with a member of nearly that name", `{"Lines":[{"sku":1}],"LINES":[{"sku":2}]}`, []string{""}},
+		{"with a member of nearly that name after it", `{"lines":[{"sku":1}],"Lines":[]}`, []string{"", "line-1"}},
 		{"with null lines", `{"lines":null}`, []string{""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

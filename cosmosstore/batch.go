@@ -11,6 +11,8 @@ type batchResult struct {
 	Status     int `json:"statusCode"`
 	Substatus  int `json:"subStatusCode"`
 	RetryAfter int `json:"retryAfterMilliseconds"`
+	// Body is the document of a read.
+	Body json.RawMessage `json:"resourceBody"`
 }
 
 func (r batchResult) answer(activity string) answer {

@@ -40,19 +40,14 @@ func TestABatchReplyOfAnyShapeOnAnEmptyStore(t *testing.T) {
 		action fault.Action
 		check  func(t *testing.T, o worker.Outcome, err error)
 	}{
-		{"a line exists although the guard does not", batchReply(207, 424, 409, 424), func(t *testing.T, o worker.Outcome, err error) {
-			require.NoError(t, err)
-			require.Equal(t, "line-1", o.Blocking)
-			require.False(t, o.Created)
-			require.Equal(t, worker.Blocked, worker.Judge(worker.Commit{}, o, nil))
-		}},
+		{"a line is said to exist and is not there", batchReply(207, 424, 409, 424), uncertain(reason.ConflictUnread)},
 		{"the guard is throttled", batchReply(207, 429, 424, 424), unavailableNow},
 		{"a line is throttled", batchReply(207, 424, 424, 429), unavailableNow},
 		{"a line is in a region without writes", batchReply(207, 424, 403, 424), func(t *testing.T, _ worker.Outcome, err error) {
 			requireAs[*worker.MisconfiguredError](t, err) // without a substatus a 403 is about rights
 		}},
-		{"a line is too large", batchReply(207, 424, 413, 424), unstorable(reason.TooLarge)},
-		{"the whole request is too large", fault.Reply(413, 0), unstorable(reason.TooLarge)},
+		{"a small line is too large", batchReply(207, 424, 413, 424), uncertain(reason.TooLarge)},
+		{"the whole small request is too large", fault.Reply(413, 0), uncertain(reason.TooLarge)},
 		{"the partition is full", fault.Action{Kind: fault.Refuse, Status: 207,
 			Body: `[{"statusCode":403,"subStatusCode":1014},{"statusCode":424},{"statusCode":424}]`}, unstorable(reason.PartitionFull)},
 		{"a line is throttled with a hint", fault.Action{Kind: fault.Refuse, Status: 207,
@@ -72,7 +67,7 @@ func TestABatchReplyOfAnyShapeOnAnEmptyStore(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, setup{}, func(e *env) {
-				e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(tt.action))
+				e.faults.Add(fault.On(history.ExecuteBatch).Key("1").Always().Before(tt.action))
 				o, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(2)...))
 				require.False(e.t, o.Created)
 				tt.check(e.t, o, err)
@@ -141,7 +136,7 @@ func TestABatchThatIsNotAtomicIsNeverCalledADuplicate(t *testing.T) {
 			c := commit("1", body, lines(2)...)
 			o := e.commit(c)
 			require.Equal(e.t, worker.Duplicate, judge(c, o, body))
-			require.Equal(e.t, 1+1+2, o.Calls, "one batch, one read of the guard, one of each line")
+			require.Equal(e.t, 1+1+1, o.Calls, "one batch, one read of the guard, one batch of reads")
 		})
 	})
 	t.Run("a guard that was created without its line", func(t *testing.T) {
@@ -248,7 +243,7 @@ func TestWhatTheServiceTakesIsStored(t *testing.T) {
 func TestAServiceThatIsStricterThanTheEstimateDecides(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		e.faults.Add(fault.On(history.CreateDocument).Before(fault.Reply(413, 0)))
-		o, err := e.store.Commit(e.ctx(), commit("1", `{}`))
+		o, err := e.store.Commit(e.ctx(), commit("1", `{"a":"`+strings.Repeat("x", 1_700_000)+`"}`))
 		require.Equal(e.t, reason.TooLarge, requireAs[*worker.UnstorableError](e.t, err).Reason)
 		require.Equal(e.t, 1, o.Calls)
 	})

@@ -164,10 +164,21 @@ func classifyNotFound(op operation, substatus int) class {
 }
 
 // fixFor says what a person can do about a misconfigured answer.
-func fixFor(a answer) string {
+func fixFor(op operation, a answer) string {
+	write := op == opCreate || op == opBatch || op == opBatchCreate
 	switch {
 	case a.failure == severalRegions:
 		return fixSeveralRegions
+	case a.status == http.StatusUnauthorized && write:
+		return "Use a key that may write, which a read-only key may not, or an identity with a data plane role that may create " +
+			"items, such as Cosmos DB Built-in Data Contributor. If reads fail too, check that the key belongs to this account and " +
+			"has not been rotated."
+	case a.status == http.StatusRequestEntityTooLarge:
+		return "Cosmos DB takes requests of 2 MB. Find what limits them to less between the worker and the account, such as a proxy " +
+			"or a gateway, and raise its limit."
+	case a.status == http.StatusProxyAuthRequired, a.status == http.StatusMethodNotAllowed, a.status == http.StatusPaymentRequired:
+		return "Cosmos DB does not answer a write like this. Find what does between the worker and the account, such as a proxy, " +
+			"a gateway or a firewall, and let it pass POST requests to the account."
 	case a.status == http.StatusUnauthorized:
 		return "Check that the key belongs to this account and has not been rotated, or that the identity exists in its tenant; " +
 			"check the clock of this machine."
@@ -181,6 +192,11 @@ func fixFor(a answer) string {
 			"The store reads it again."
 	case a.status == http.StatusNotFound:
 		return "Create the database and the container, or correct their names and the endpoint."
+	}
+	if write {
+		return "The store answers reads and refuses every write. Check that the key or the role may write, that the container is the " +
+			"right one, and that nothing between the worker and the account changes requests; then look the status up in the " +
+			"documentation of Cosmos DB."
 	}
 	return "Look the status up in the documentation of Cosmos DB."
 }

@@ -2,7 +2,7 @@ package cosmosstore
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/orderworker/orderworker/worker"
@@ -74,38 +74,62 @@ func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err e
 	case done:
 		return worker.Outcome{Created: true}, true, nil
 	case exists:
-		if w.index >= k.plan.guards {
-			return worker.Outcome{Blocking: k.plan.docs[w.index].name}, true, nil
-		}
-		k.conflicts++
-		r, err := k.readConflict(ctx)
-		return worker.Outcome{Existing: r}, r != nil || err != nil, err
-	case senseless:
-		k.store.report(ctx, w.op, w.answer, k.documentID)
-		r, err := k.readBack(ctx)
-		return worker.Outcome{Existing: r}, r != nil || err != nil, err
+		return k.meet(ctx)
 	case unclear, contended:
 		return worker.Outcome{}, false, nil
-	case refused:
-		return worker.Outcome{}, true, k.refused(ctx, w.op, w.answer, reason.NeverStorable)
-	}
-	if w.class == misconfigured {
-		k.store.forget(k.sess)
 	}
 	if w.class != unavailable {
 		k.store.report(ctx, w.op, w.answer, k.documentID)
 	}
-	return worker.Outcome{}, true, storeError(w.op, w.class, w.answer, k.tally.ambiguous())
+	if w.class == senseless || k.tally.ambiguous() && blamesMessage(w.class) {
+		// The answer says nothing, or an earlier one was lost: the documents may be there.
+		if r, err := k.readBack(ctx); r != nil || err != nil || w.class == senseless {
+			return worker.Outcome{Existing: r}, r != nil || err != nil, err
+		}
+	}
+	return worker.Outcome{}, true, k.fail(ctx)
 }
 
-// refused tells a refusal of this message from one of the whole store, by asking for something else.
-func (k *committer) refused(ctx context.Context, op operation, a answer, word string) error {
-	k.store.report(ctx, op, a, k.documentID)
-	if err := k.store.probe(ctx, k.sess); err != nil {
+// blamesMessage reports whether a class of answer speaks against one message and not against the store.
+func blamesMessage(c class) bool { return c == refused || c == tooLarge || c == partitionFull }
+
+// fail is the error for a last write that no other try will cure.
+func (k *committer) fail(ctx context.Context) error {
+	w := k.last
+	doubtful := w.class == refused || w.class == tooLarge && !k.plan.large()
+	if !doubtful {
+		if w.class == misconfigured {
+			k.store.forget(k.sess)
+		}
+		return k.mayBeStored(storeError(w.op, w.class, w.answer, k.tally.ambiguous()))
+	}
+	ambiguous := k.tally.ambiguous()
+	if err := k.storesFault(ctx); err != nil {
 		return err
 	}
-	return &worker.UncertainError{Reason: word, Cause: &answerError{op: op, answer: a},
-		Detail: fmt.Sprintf("the store refuses the %s of this message (%v), while it answers others", op, a)}
+	cause, maybe := &answerError{op: w.op, answer: w.answer}, lostAnswer(ambiguous)
+	if w.class == tooLarge {
+		return uncertain(reason.TooLarge, cause, "The store refuses the %s of this message as too large (%v), although it has %d bytes and the "+
+			"store takes %d. Find what limits requests between the worker and the store, and reprocess this message.%s", w.op, w.answer, k.plan.size(), maxBytes, maybe)
+	}
+	return uncertain(reason.NeverStorable, cause, "The store refuses the %s of this message (%v), while it answers others. Look the status "+
+		"up in the documentation of Cosmos DB; when its cause is gone, reprocess this message.%s", w.op, w.answer, maybe)
+}
+
+// mayBeStored adds to an error that blames the message what a lost answer leaves open.
+func (k *committer) mayBeStored(err error) error {
+	if u, ok := errors.AsType[*worker.UnstorableError](err); ok {
+		u.Detail += lostAnswer(k.tally.ambiguous())
+	}
+	return err
+}
+
+// lostAnswer is a sentence for a commit with a write whose answer was lost, or nothing.
+func lostAnswer(ambiguous bool) string {
+	if !ambiguous {
+		return ""
+	}
+	return " The answer to an earlier try of it was lost, and nothing was found afterwards: look once more whether the order is stored."
 }
 
 // giveUp is the error of a commit whose tries or whose time are used up.
@@ -113,14 +137,14 @@ func (k *committer) giveUp(ctx context.Context) error {
 	w := k.last
 	switch {
 	case w.class == exists && ctx.Err() == nil:
-		return k.unread()
+		return k.unread(ctx)
 	case w.class == senseless && ctx.Err() == nil:
-		if err := k.store.probe(ctx, k.sess); err != nil {
+		if err := k.storesFault(ctx); err != nil {
 			return err
 		}
-		return &worker.UncertainError{Reason: reason.NeverStorable, Cause: &answerError{op: w.op, answer: w.answer},
-			Detail: fmt.Sprintf("the store answered the %s of %d documents without sense (%v) %d times, and they are not there",
-				w.op, len(k.plan.docs), w.answer, maxTries)}
+		return uncertain(reason.NeverStorable, &answerError{op: w.op, answer: w.answer},
+			"The store answered the %s of %d documents without sense (%v) %d times, and they are not there. Find what answers in its place, "+
+				"such as a proxy, and reprocess this message.", w.op, len(k.plan.docs), w.answer, maxTries)
 	}
 	a := w.answer
 	if a.failure == timedOut {

@@ -3,12 +3,10 @@ package cosmosstore
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/orderworker/orderworker/worker"
-	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
@@ -19,23 +17,61 @@ var conflictWaits = [...]time.Duration{20 * time.Millisecond, 50 * time.Millisec
 // maxConflicts is how often a create is refused and its document not found before the commit gives up.
 const maxConflicts = 2
 
-// readConflict reads the document that refused the last create. It returns neither a record nor an error when nothing was
-// found and the create is worth another try: it is what every path to "already committed" goes through.
-func (k *committer) readConflict(ctx context.Context) (*worker.Record, error) {
-	id := k.plan.docs[k.last.index].id
-	r, err := k.lookFor(ctx, id, conflictWaits[:])
-	if r == nil && err == nil && k.conflicts >= maxConflicts {
-		return nil, k.unread()
+// meet acts on a write that was refused because a document stands there. It is what every path to "already committed" goes
+// through. Neither an outcome nor an error means that nothing was found, so that the write is worth another try.
+func (k *committer) meet(ctx context.Context) (o worker.Outcome, end bool, err error) {
+	k.conflicts++
+	if k.last.index >= k.plan.guards {
+		return k.meetPart(ctx)
 	}
-	return r, err
+	r, err := k.lookFor(ctx, k.plan.docs[k.last.index].id, conflictWaits[:])
+	if r == nil && err == nil && k.conflicts >= maxConflicts {
+		err = k.unread(ctx)
+	}
+	return worker.Outcome{Existing: r}, r != nil || err != nil, err
+}
+
+// meetPart acts on a batch that was refused because of a document other than the guard, so that the guard should not exist.
+// Both are looked for: the batch may be an earlier try's, and a unique key refuses a document that does not exist.
+func (k *committer) meetPart(ctx context.Context) (o worker.Outcome, end bool, err error) {
+	k.last.doubt = true
+	r, err := k.readBack(ctx)
+	if r != nil || err != nil {
+		return worker.Outcome{Existing: r}, true, err
+	}
+	f := finder{store: k.store, sess: k.sess, documentID: k.documentID, token: k.last.session}
+	part := k.plan.docs[k.last.index]
+	_, there, err := f.readPart(ctx, part.id)
+	switch {
+	case err != nil:
+		return worker.Outcome{}, true, err
+	case there:
+		k.store.standing.answered()
+		return worker.Outcome{Blocking: part.name}, true, nil
+	case k.conflicts >= maxConflicts:
+		return worker.Outcome{}, true, k.unread(ctx)
+	}
+	return worker.Outcome{}, false, nil
 }
 
 // unread is the error for a create that is refused although nothing is found to compare with.
-func (k *committer) unread() error {
-	w := k.last
-	return &worker.UncertainError{Reason: reason.ConflictUnread, Cause: &answerError{op: w.op, answer: w.answer},
-		Detail: "the store refused to create document " + k.plan.docs[w.index].id + " because it exists, and finds no such document: " +
-			"a unique key of the container is taken, the document has just expired, or a replica lags behind"}
+func (k *committer) unread(ctx context.Context) error {
+	w, unique := k.last, k.sess.layout.uniqueKeys
+	probe := k.storesFault
+	if len(unique) > 0 {
+		probe = k.probeAll // any number of messages may break a unique key
+	}
+	if err := probe(ctx); err != nil {
+		return err
+	}
+	cause, id := &answerError{op: w.op, answer: w.answer}, k.plan.docs[w.index].id
+	if len(unique) > 0 {
+		return uncertain(reason.ConflictUnread, cause, "The store refused to create document %q because one like it exists, and finds none with "+
+			"this id: another document, perhaps of this very message, has the same values in a unique key of the container (%s). Nothing was stored. "+
+			"Remove that document, or use a container without unique keys, and reprocess this message.", id, strings.Join(unique, "; "))
+	}
+	return uncertain(reason.ConflictUnread, cause, "The store refused to create document %q because it exists, and finds no such document: it "+
+		"has just expired, or a replica lags behind. Nothing was stored. Wait, look for the document, and reprocess this message.", id)
 }
 
 // readBack looks whether the guard exists after an answer that says nothing. Finding nothing is no error.
@@ -51,6 +87,7 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 		switch g.class {
 		case done:
 			if r, err := parseRecord(id, g.body); err == nil {
+				k.store.standing.answered()
 				return k.complete(ctx, r, g.session)
 			}
 			k.store.report(ctx, opRead, answer{text: errNotTheDocument.Error()}, k.documentID)
@@ -58,7 +95,7 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 			token = "" // what a read without a token finds is true too
 		case absent, senseless:
 		case refused:
-			return nil, k.refused(ctx, opRead, g.answer, reason.ConflictUnread)
+			return nil, k.store.unreadable(ctx, k.sess, g.answer, k.documentID)
 		default:
 			if g.class == misconfigured {
 				k.store.forget(k.sess)
@@ -74,100 +111,15 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 	}
 }
 
-// complete adds to a record what its judgement needs: the content that a marker has not, and, where the batch may not have
-// been atomic, the parts that are missing.
+// complete adds to a record what its judgement needs: the content that a marker has not, and the parts that are missing.
 func (k *committer) complete(ctx context.Context, r stored, token string) (*worker.Record, error) {
 	f := finder{store: k.store, sess: k.sess, documentID: k.documentID, token: token}
 	if err := f.addContent(ctx, &r); err != nil {
 		return nil, err
 	}
-	if k.last.doubt {
-		if err := f.addMissing(ctx, &r); err != nil {
-			return nil, err
-		}
+	if err := f.addMissing(ctx, &r); err != nil {
+		return nil, err
 	}
 	r.DocumentID = k.documentID
 	return &r.Record, nil
-}
-
-// finder reads what belongs to one message.
-type finder struct {
-	store      *Store
-	sess       *session
-	documentID string
-	token      string
-}
-
-// addContent takes type and content from the handler's first document when the record is that of a marker. Without that
-// document the record stays as it is: whoever may delete documents may have deleted it.
-func (f finder) addContent(ctx context.Context, r *stored) error {
-	if !f.sess.layout.markers || r.DocumentID != markerID(f.documentID) {
-		return nil
-	}
-	g := f.store.read(ctx, f.sess, f.documentID, f.documentID, f.token)
-	switch g.class {
-	case done, absent, lagging, senseless, refused:
-	default:
-		return storeError(opRead, g.class, g.answer, false)
-	}
-	if first, err := parseRecord(f.documentID, g.body); err == nil {
-		r.Type, r.Content = first.Type, first.Content
-	}
-	return nil
-}
-
-// partReads bounds the reads that run at the same time.
-const partReads = 8
-
-// addMissing looks for every part of a record. A part counts as missing too when another attempt wrote it: then it is a
-// stray of a batch that was not atomic. The reads carry the session token of the guard's read, so a replica that lags
-// behind the batch cannot answer them.
-func (f finder) addMissing(ctx context.Context, r *stored) error {
-	missing := make([]bool, len(r.Parts))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(partReads)
-	for i, name := range r.Parts {
-		g.Go(func() error {
-			ok, err := f.hasPart(gctx, identity.PartDocumentID(f.documentID, name), r.Attempt)
-			missing[i] = !ok
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for i, name := range r.Parts {
-		if missing[i] && !r.expired(name, time.Now()) {
-			r.MissingParts = append(r.MissingParts, name)
-		}
-	}
-	return nil
-}
-
-// hasPart reports whether a part is there, written by the attempt or by someone who left none. Only an answer that it is
-// absent counts as missing; one without sense, and a replica that stays behind, leave that open and are an error.
-func (f finder) hasPart(ctx context.Context, id, attempt string) (bool, error) {
-	for i := 0; ; i++ {
-		g := f.store.read(ctx, f.sess, f.documentID, id, f.token)
-		switch g.class {
-		case done:
-			if wrote, ok := attemptOf(id, g.body); ok {
-				return wrote == "" || wrote == attempt, nil
-			}
-		case absent, lagging, senseless:
-		case refused:
-			return false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
-		default:
-			return false, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
-		}
-		switch {
-		case i == 1 && g.class == absent:
-			return false, nil
-		case i == 1:
-			return false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
-		}
-		if !pause(ctx, conflictWaits[i]) {
-			return false, outOfTime(ctx, storeError(opRead, unavailable, answer{failure: timedOut, text: "no answer in time"}, false))
-		}
-	}
 }

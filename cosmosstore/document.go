@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/worker"
@@ -176,19 +177,20 @@ func member(b *bytes.Buffer, name string, value any) error {
 func checkContent(d worker.Document) (map[string]string, error) {
 	name := d.Name
 	if name == "" {
-		name = "the first document"
+		name = d.Type
 	}
 	trimmed := bytes.TrimLeft(d.Content, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' {
-		return nil, never(reason.NeverStorable, "%s is not one JSON object", name)
+		return nil, never(reason.NeverStorable, "The content of document %q is not one JSON object. Correct the handler.", name)
 	}
 	err := fingerprint.Check(d.Content, fingerprint.Limits{MaxDepth: maxDepth - contentLevel})
 	if p, ok := errors.AsType[*fingerprint.Problem](err); ok {
 		return nil, &worker.UnstorableError{Reason: problemReason(p.Kind), Cause: err,
-			Detail: fmt.Sprintf("%s cannot be stored: %v", name, p)}
+			Detail: fmt.Sprintf("The content of document %q cannot be stored: %s. Correct the sender, or the handler.", name,
+				strings.TrimPrefix(p.Error(), "fingerprint: "))}
 	}
 	if err != nil {
-		return nil, never(reason.NeverStorable, "%s cannot be stored: %v", name, err)
+		return nil, never(reason.NeverStorable, "The content of document %q cannot be stored: %v. Correct the handler.", name, err)
 	}
 	return exactNumbers(d.Content)
 }

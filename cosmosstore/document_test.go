@@ -101,7 +101,9 @@ func TestTypesAndNamesThatCannotBe(t *testing.T) {
 			c := commit("1", `{}`)
 			c.Documents[0].Type = "pk"
 			_, err := e.store.Commit(e.ctx(), c)
-			requireAs[*worker.MisconfiguredError](e.t, err)
+			u := requireAs[*worker.UnstorableError](e.t, err)
+			require.Equal(e.t, reason.NeverStorable, u.Reason)
+			require.Contains(e.t, u.Detail, "/pk")
 		})
 	})
 }
@@ -223,7 +225,10 @@ func TestWhateverStandsThereIsReadAndNeverTakenForEqual(t *testing.T) {
 		{"a hash that is null", request(`"key":"x-1","hash":null,` + rec), worker.HashMissing},
 		{"a request that is a text", `{"id":"x-1","pk":"x-1","type":"order","request":"x"}`, worker.HashMissing},
 		{"another key under the id", request(`"key":"x-2",` + hash + `,` + rec), worker.OtherKey},
-		{"another hash", request(`"key":"x-1","hash":"00",` + rec), worker.Conflict},
+		{"a hash that is cut off", request(`"key":"x-1","hash":"` + own.Fingerprint.Hash[:63] + `",` + rec), worker.HashMissing},
+		{"a hash in capitals", request(`"key":"x-1","hash":"` + strings.ToUpper(own.Fingerprint.Hash) + `",` + rec), worker.HashMissing},
+		{"a hash with a label", request(`"key":"x-1","hash":"sha256:` + own.Fingerprint.Hash + `",` + rec), worker.HashMissing},
+		{"another hash", request(`"key":"x-1","hash":"` + strings.Repeat("0", 64) + `",` + rec), worker.Conflict},
 		{"an equal hash", request(`"key":"x-1",` + hash + `,` + rec), worker.Duplicate},
 		{"an equal hash and odd members", request(`"key":"x-1","parts":"x","attempt":7,"sequenceNumber":{},"enqueuedAt":1,` + hash + `,` + rec), worker.Duplicate},
 	}

@@ -14,23 +14,31 @@ import (
 type answerError struct {
 	op     operation
 	answer answer
+	note   string // what else is to be said, or ""
 }
 
-func (e *answerError) Error() string { return fmt.Sprintf("cosmosstore: %s: %v", e.op, e.answer) }
+func (e *answerError) Error() string {
+	text := fmt.Sprintf("cosmosstore: %s: %v", e.op, e.answer)
+	if e.note != "" {
+		text += "; " + e.note
+	}
+	return text
+}
 
 // storeError turns a class that ends a call into the error that the engine knows. Classes that a call can go on from are
 // unavailable here.
 func storeError(op operation, c class, a answer, ambiguous bool) error {
-	cause := &answerError{op, a}
+	cause := &answerError{op: op, answer: a}
 	switch c {
 	case tooLarge:
 		return &worker.UnstorableError{Reason: reason.TooLarge, Cause: cause,
-			Detail: fmt.Sprintf("the store takes no documents of this size (%v)", a)}
+			Detail: fmt.Sprintf("The store takes no documents of this size (%v). Send less in one message, such as large attachments by reference.", a)}
 	case partitionFull:
 		return &worker.UnstorableError{Reason: reason.PartitionFull, Cause: cause,
-			Detail: fmt.Sprintf("the logical partition of this key takes no more documents (%v)", a)}
+			Detail: fmt.Sprintf("The logical partition of this key is full and takes no more documents (%v). Remove documents from it, or use "+
+				"keys that share no partition, and reprocess this message.", a)}
 	case misconfigured:
-		return &worker.MisconfiguredError{Fix: fixFor(a), Cause: cause}
+		return &worker.MisconfiguredError{Fix: fixFor(op, a), Cause: cause}
 	}
 	return &worker.UnavailableError{RetryAfter: a.retryAfter, Ambiguous: ambiguous, Cause: cause}
 }
@@ -71,3 +79,8 @@ type endedError struct{ cause, ended error }
 
 func (e *endedError) Error() string   { return e.cause.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.cause, e.ended} }
+
+// uncertain is the error for a message that could not be committed or judged for a cause of its own that may pass.
+func uncertain(word string, cause error, format string, args ...any) error {
+	return &worker.UncertainError{Reason: word, Cause: cause, Detail: fmt.Sprintf(format, args...)}
+}

@@ -11,10 +11,11 @@ import (
 func exactNumbers(content []byte) (map[string]string, error) {
 	found, err := fingerprint.Inexact(content)
 	if p, ok := errors.AsType[*fingerprint.Problem](err); ok && p.Kind == fingerprint.TooLarge {
-		return nil, never(reason.TooLarge, "a document cannot be stored: %s; the sender must send such numbers as strings", p.Cause)
+		return nil, never(reason.TooLarge, "The content of a document cannot be stored: %s. Send such numbers as strings, or with at most "+
+			"15 digits.", p.Cause)
 	}
 	if err != nil {
-		return nil, never(reason.NeverStorable, "the numbers of a document cannot be read: %v", err)
+		return nil, never(reason.NeverStorable, "The numbers of a document cannot be read: %v. Correct the sender, or the handler.", err)
 	}
 	if len(found) == 0 {
 		return nil, nil

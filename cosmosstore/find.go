@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/orderworker/orderworker/worker"
-	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // Find returns the record under a document id with the parts that are missing, or [worker.ErrNotFound]. With markers it
@@ -69,10 +68,4 @@ func (s *Store) findOne(ctx context.Context, sess *session, documentID, id strin
 	}
 	r.DocumentID = documentID
 	return &r.Record, nil
-}
-
-// unreadable is the error for a document that cannot be read although others can.
-func (s *Store) unreadable(ctx context.Context, sess *session, a answer, documentID string) error {
-	k := &committer{store: s, sess: sess, documentID: documentID}
-	return k.refused(ctx, opRead, a, reason.ConflictUnread)
 }

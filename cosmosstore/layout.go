@@ -32,6 +32,8 @@ type layout struct {
 	// markers and markerTTL (seconds, zero for ever) are those of the options.
 	markers   bool
 	markerTTL int64
+	// uniqueKeys are the unique keys of the container beside the id, each as its paths.
+	uniqueKeys []string
 }
 
 // byID reports whether the id is the partition key, so that every document is alone in its logical partition.
@@ -48,6 +50,11 @@ func layoutOf(p azcosmos.ContainerProperties, markers bool, markerTTL int64) (la
 		return l, misconfiguredAll(errs)
 	}
 	l.path, _ = splitPath(p.PartitionKeyDefinition.Paths[0])
+	if u := p.UniqueKeyPolicy; u != nil {
+		for _, k := range u.UniqueKeys {
+			l.uniqueKeys = append(l.uniqueKeys, strings.Join(k.Paths, ", "))
+		}
+	}
 	return l, nil
 }
 

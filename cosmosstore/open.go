@@ -3,7 +3,6 @@ package cosmosstore
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -42,7 +41,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 const containerMaxAge = 5 * time.Minute
 
 // Ready reports whether the store can be used: with one read of a document that never exists, after a failed write also
-// with one create that is always refused, and now and then by reading whether account and container still fit.
+// with one write that is always refused, and now and then by reading whether account and container still fit.
 func (s *Store) Ready(ctx context.Context) error {
 	sess, err := s.session(ctx)
 	if err != nil {
@@ -59,8 +58,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.checkRegions(); err != nil {
 		return err
 	}
-	if s.doubtWrites.Load() {
-		return s.probeWrite(ctx, sess)
+	if op := s.standing.inDoubt(); op != "" {
+		return s.probeWrite(ctx, sess, op)
 	}
 	return nil
 }
@@ -81,43 +80,4 @@ func (s *Store) renew(ctx context.Context, old *session) (*session, error) {
 		s.current = sess
 	}
 	return sess, nil
-}
-
-// probeID is an id that no key has.
-const probeID = "~probe"
-
-// probe asks for a document that does not exist: an answer to that says that the store can be used.
-func (s *Store) probe(ctx context.Context, sess *session) error {
-	g := s.read(ctx, sess, probeID, probeID, "")
-	err := probeError(opRead, g.answer)
-	if g.class == misconfigured {
-		s.forget(sess)
-	}
-	return outOfTime(ctx, err)
-}
-
-// probeWrite sends a create that can have no effect, since its body is no JSON: the refusal for that says that creates are
-// answered, and are allowed. Reads may work while writes do not: rights differ, and in a fail-over so do regions.
-func (s *Store) probeWrite(ctx context.Context, sess *session) error {
-	opCtx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
-	defer cancel()
-	resp, err := sess.container.CreateItem(opCtx, azcosmos.NewPartitionKeyString(probeID), []byte("{"), nil)
-	a := answer{failure: broken, text: "a create without sense was not refused"}
-	switch {
-	case err != nil:
-		a = answerTo(err)
-	case resp.RawResponse != nil:
-		a = answerOf(resp.RawResponse)
-	}
-	c := classify(opCreate, a)
-	switch {
-	case a.status == http.StatusBadRequest:
-		s.doubtWrites.Store(false)
-		return nil
-	case a.status == http.StatusUnauthorized:
-		c = misconfigured
-	case c == misconfigured:
-		s.forget(sess)
-	}
-	return outOfTime(ctx, storeError(opCreate, c, a, false))
 }

@@ -31,6 +31,9 @@ type plan struct {
 	// guards is how many of docs, from the first, carry the request of the whole message, so that one that stands in the
 	// way can be judged: the guard, and with markers the handler's first document too.
 	guards int
+	// rounded is how many numbers are kept as text too, and roundedBytes what they take. They are told of when the plan is
+	// too large.
+	rounded, roundedBytes int
 }
 
 type planned struct {
@@ -39,8 +42,8 @@ type planned struct {
 	body []byte
 }
 
-// compose plans a commit. It returns an UnstorableError for what can never be stored, and a MisconfiguredError for what
-// this container cannot store.
+// compose plans a commit. It returns an UnstorableError for what can never be stored like this, and a MisconfiguredError
+// for a time to live that the container ignores.
 func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	if err := l.checkCommit(c); err != nil {
 		return plan{}, err
@@ -64,7 +67,7 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 			return plan{}, err
 		}
 		if e.ttl, err = ttlSeconds(d.TTL); err != nil {
-			return plan{}, never(reason.NeverStorable, "the time to live of document %q: %v", name, err)
+			return plan{}, never(reason.NeverStorable, "The time to live of document %q cannot be kept: %v. Correct it in the handler.", name, err)
 		}
 		if err := l.add(&p, name, e); err != nil {
 			return plan{}, err
@@ -80,35 +83,38 @@ func (l layout) add(p *plan, name string, e envelope) error {
 	e.partition = p.partition
 	body, err := e.encode(l.path)
 	if err != nil {
-		return never(reason.NeverStorable, "document %q cannot be written as JSON: %v", name, err)
+		return never(reason.NeverStorable, "Document %q cannot be written as JSON: %v. Correct it in the handler.", name, err)
 	}
 	p.docs = append(p.docs, planned{name: name, id: e.id, body: body})
+	for path, text := range e.exact {
+		p.rounded, p.roundedBytes = p.rounded+1, p.roundedBytes+len(path)+len(text)+len(`"":"",`)
+	}
 	return nil
 }
 
 // checkCommit refuses a commit whose shape the container cannot hold.
 func (l layout) checkCommit(c worker.Commit) error {
 	if len(c.Documents) == 0 {
-		return never(reason.NeverStorable, "the handler returned no document")
+		return never(reason.NeverStorable, "The handler returned no document. It must return one, or reject the message.")
 	}
 	if err := checkID(c.DocumentID); err != nil {
-		return never(reason.NeverStorable, "the document id %q %v", c.DocumentID, err)
+		return never(reason.NeverStorable, "The document id %q %v. Take it from package identity.", c.DocumentID, err)
 	}
 	if l.byID() && (len(c.Documents) > 1 || l.markers) {
-		return never(reason.NeverStorable, "the message needs %d documents in one transaction, and in a container whose partition "+
-			"key is /id every document is alone; use a container with another partition key, such as /pk", len(c.Documents))
+		return never(reason.NeverStorable, "The message needs %d documents in one transaction, and in a container whose partition "+
+			"key is /id every document is alone. Use a container with another partition key, such as /pk, and reprocess this message.", len(c.Documents))
 	}
 	names := map[string]bool{}
 	for i, d := range c.Documents {
 		switch {
 		case i == 0 && d.Name != "":
-			return never(reason.NeverStorable, "the first document has the name %q; it must have none, since it is the guard", d.Name)
+			return never(reason.NeverStorable, "The first document has the name %q. It must have none, since it is the guard: correct the handler.", d.Name)
 		case i > 0 && d.Name == "":
-			return never(reason.NeverStorable, "document %d has no name; every document but the first needs one", i+1)
+			return never(reason.NeverStorable, "Document %d has no name. Every document but the first needs one: correct the handler.", i+1)
 		case names[d.Name]:
-			return never(reason.NeverStorable, "two documents have the name %q", d.Name)
+			return never(reason.NeverStorable, "Two documents have the name %q. Each needs one of its own: correct the handler.", d.Name)
 		case l.markers && d.Name == markerPart:
-			return never(reason.NeverStorable, "the name %q belongs to the store's own marker", d.Name)
+			return never(reason.NeverStorable, "The name %q belongs to the store's own marker. Give the document another name in the handler.", d.Name)
 		}
 		names[d.Name] = true
 		if err := l.checkType(d.Type); err != nil {
@@ -127,16 +133,15 @@ func (l layout) checkCommit(c worker.Commit) error {
 func (l layout) checkType(name string) error {
 	switch {
 	case name == "":
-		return never(reason.NeverStorable, "a document has no type")
+		return never(reason.NeverStorable, "A document has no type. Each needs one: correct the handler.")
 	case len(name) > 128:
-		return never(reason.NeverStorable, "the type of a document has %d bytes, and may have 128", len(name))
+		return never(reason.NeverStorable, "The type of a document has %d bytes, and may have 128. Correct the handler.", len(name))
 	case reserved(name), l.markers && name == markerType:
-		return never(reason.NeverStorable, "the type %q is reserved; give the document another type", name)
+		return never(reason.NeverStorable, "The type %q is reserved. Give the document another type in the handler.", name)
 	case name == l.path[0]:
-		return &worker.MisconfiguredError{
-			Cause: fmt.Errorf("cosmosstore: the partition key path /%s lies inside documents of type %q", strings.Join(l.path, "/"), name),
-			Fix:   "Use a container whose partition key path is /pk, or another type.",
-		}
+		return never(reason.NeverStorable, "The partition key path /%s of the container begins with the member that holds the content of documents "+
+			"of type %q, where the store writes nothing of its own. Use another type in the handler, or a container with another partition "+
+			"key path, such as /pk, and reprocess this message.", strings.Join(l.path, "/"), name)
 	}
 	return nil
 }
@@ -163,21 +168,44 @@ func checkID(id string) error {
 // checkBounds holds the plan against the bounds of the service, before anything is sent: not every emulator does it.
 func (p plan) checkBounds() error {
 	if len(p.docs) > maxOperations {
-		return never(reason.TooLarge, "the message stands for %d documents, and the store takes %d in one transaction", len(p.docs), maxOperations)
+		return never(reason.TooLarge, "The message stands for %d documents, and the store takes %d in one transaction. Send it in several "+
+			"messages with keys of their own.", len(p.docs), maxOperations)
 	}
-	total := 2
 	for _, d := range p.docs {
 		if n := len(d.body) + systemBytes; n > maxBytes {
-			return never(reason.TooLarge, "document %q would have %d bytes, and the store takes %d", d.name, n, maxBytes)
+			return never(reason.TooLarge, "Document %q would have %d bytes, and the store takes %d. %s", d.name, n, maxBytes, p.cureFor(n))
 		}
-		total += batchOverhead + escapedLength(d.body)
 	}
-	if len(p.docs) > 1 && total > maxBytes {
-		return never(reason.TooLarge, "the %d documents of the message would be a request of %d bytes, and the store takes %d",
-			len(p.docs), total, maxBytes)
+	if n := p.size(); n > maxBytes {
+		return never(reason.TooLarge, "The %d documents of the message would be a request of %d bytes, and the store takes %d. %s",
+			len(p.docs), n, maxBytes, p.cureFor(n))
 	}
 	return nil
 }
+
+// cureFor says what can be done about a size that is over the bound.
+func (p plan) cureFor(size int) string {
+	if size-p.roundedBytes > maxBytes {
+		return "Send less in one message, such as large attachments by reference."
+	}
+	return fmt.Sprintf("Of these, %d are for %d numbers that the store would round to a double, and that are therefore kept as text too: "+
+		"send such numbers as strings, or with at most 15 digits.", p.roundedBytes, p.rounded)
+}
+
+// size is the number of bytes of the request that the plan becomes, or of the document when it is one.
+func (p plan) size() int {
+	if len(p.docs) == 1 {
+		return len(p.docs[0].body) + systemBytes
+	}
+	total := 2
+	for _, d := range p.docs {
+		total += batchOverhead + escapedLength(d.body)
+	}
+	return total
+}
+
+// large reports whether a plan is so large that a store which counts otherwise may find it too large.
+func (p plan) large() bool { return p.size() > maxBytes/4*3 }
 
 // escapedLength is the length of JSON after azcosmos has written it into a batch: encoding/json escapes what HTML minds.
 func escapedLength(body []byte) int {

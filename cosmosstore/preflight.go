@@ -83,7 +83,7 @@ func (s *Store) Check(ctx context.Context) []Finding {
 	}
 	if err := s.checkRegions(); err != nil {
 		found = errorFindings(err, found)
-	} else if err := s.probeWrite(ctx, sess); err != nil {
+	} else if err := s.probeWrite(ctx, sess, opCreate); err != nil {
 		found = errorFindings(err, found)
 	}
 	return faultsFirst(found)
@@ -177,6 +177,11 @@ func containerFaults(p azcosmos.ContainerProperties, markers bool, markerTTL int
 // containerWarnings returns what a container could do better. It is a pure function.
 func containerWarnings(p azcosmos.ContainerProperties) []Finding {
 	var found []Finding
+	if paths := p.PartitionKeyDefinition.Paths; len(paths) == 1 {
+		if path, err := splitPath(paths[0]); err == nil {
+			found = append(found, pathWarnings(path)...)
+		}
+	}
 	if u := p.UniqueKeyPolicy; u != nil && len(u.UniqueKeys) > 0 {
 		found = append(found, Finding{Severity: Warning,
 			Text: "the container has unique keys: two documents of one message with the same values refuse each other with a conflict " +
@@ -189,6 +194,22 @@ func containerWarnings(p azcosmos.ContainerProperties) []Finding {
 			Fix:  "Exclude the path /* unless you query the documents; the store reads by id alone."})
 	}
 	return found
+}
+
+// pathWarnings returns what a partition key path keeps from being stored. It is a pure function.
+func pathWarnings(path []string) []Finding {
+	switch {
+	case len(path) == 1 && path[0] == memberID:
+		return []Finding{{Severity: Warning,
+			Text: "the partition key path of the container is /id: messages with several documents, such as an order with lines, will be refused",
+			Fix:  "Use a container whose partition key path is /pk, unless every message becomes one document."}}
+	case len(path) > 1:
+		return []Finding{{Severity: Warning,
+			Text: fmt.Sprintf("the partition key path of the container is /%s: messages with a document of type %q will be refused",
+				strings.Join(path, "/"), path[0]),
+			Fix: "Use a container whose partition key path is /pk, unless no document has that type."}}
+	}
+	return nil
 }
 
 func indexesAll(ip azcosmos.IndexingPolicy) bool {

@@ -42,6 +42,13 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	}{
 		{"unique keys", func(s *cosmosdb.ContainerSpec) { s.UniqueKeys = [][]string{{"/type"}} }, nil, nil,
 			cosmosstore.Warning, []string{"unique keys"}},
+		{"the id is the partition key", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/id"} }, nil, nil,
+			cosmosstore.Warning, []string{"several documents", "/pk"}},
+		{"the partition key is inside another member", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/line/x"} }, nil, nil,
+			cosmosstore.Warning, []string{"/line/x", `type "line"`}},
+		{"a key that may only read", nil, nil, func(e *env) {
+			e.faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Reply(401, 0)))
+		}, cosmosstore.Fault, []string{"create: 401", "a key that may write"}},
 		{"everything is indexed", func(s *cosmosdb.ContainerSpec) { s.IndexNothing = false }, nil, nil,
 			cosmosstore.Warning, []string{"indexes every property", "/*"}},
 		{"markers that are forgotten too early", nil,

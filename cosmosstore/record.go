@@ -64,15 +64,12 @@ func parseRecord(id string, body []byte) (stored, error) {
 
 // attemptOf returns the attempt in a stored document, and false when the text is not the document with this id.
 func attemptOf(id string, body []byte) (string, bool) {
-	var doc struct {
-		ID      json.RawMessage `json:"id"`
-		Request json.RawMessage `json:"request"`
-	}
-	if json.Unmarshal(body, &doc) != nil || stringOf(doc.ID) != id {
+	var doc map[string]json.RawMessage // a struct would take Id and REQUEST for members of its own
+	if json.Unmarshal(body, &doc) != nil || stringOf(doc[memberID]) != id {
 		return "", false
 	}
 	var req map[string]json.RawMessage
-	if json.Unmarshal(doc.Request, &req) != nil {
+	if json.Unmarshal(doc[memberRequest], &req) != nil {
 		return "", true
 	}
 	return stringOf(req["attempt"]), true
@@ -94,10 +91,14 @@ func textsOf(raw json.RawMessage) map[string]string {
 	return texts
 }
 
-// fingerprintOf needs both a hash and a recipe: a hash alone says nothing.
+// fingerprintOf needs both a whole hash and a recipe: a hash alone, or a damaged one, says nothing. What the hash of another
+// algorithm looks like is not known, and its recipe will be refused.
 func fingerprintOf(hash, recipe json.RawMessage) *fingerprint.Fingerprint {
 	f := fingerprint.Fingerprint{Hash: stringOf(hash)}
 	if f.Hash == "" || json.Unmarshal(recipe, &f.Recipe) != nil || f.Recipe.Version == 0 {
+		return nil
+	}
+	if f.Recipe.Algorithm == fingerprint.SHA256 && !fingerprint.ValidHash(f.Hash) {
 		return nil
 	}
 	return &f

@@ -35,7 +35,13 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 		w = s.batch(ctx, sess, p)
 	}
 	w.over = ctx.Err() != nil
-	s.doubtWrites.Store(w.class == unavailable || w.class == unclear || w.class == misconfigured)
+	switch w.class {
+	case done:
+		s.standing.accepted()
+	case exists: // true only when the document is found
+	default:
+		s.standing.doubt(w.op)
+	}
 	return w
 }
 
@@ -120,4 +126,32 @@ func (s *Store) read(ctx context.Context, sess *session, partition, id, token st
 	}
 	a := answerOf(resp.RawResponse)
 	return reading{class: classify(opRead, a), answer: a, body: resp.Value, session: resp.RawResponse.Header.Get(headerSessionToken)}
+}
+
+// readAll reads several documents of one logical partition in one batch, and returns their bodies in order, or nil when
+// not every one of them was read.
+func (s *Store) readAll(ctx context.Context, sess *session, partition string, ids []string, token string) [][]byte {
+	ctx, cancel := context.WithTimeout(readingOnly(ctx), s.opts.OperationTimeout)
+	defer cancel()
+	b := sess.container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(partition))
+	for _, id := range ids {
+		b.ReadItem(id, nil)
+	}
+	resp, err := sess.container.ExecuteTransactionalBatch(ctx, b, &azcosmos.TransactionalBatchOptions{SessionToken: token})
+	if err != nil || resp.RawResponse.StatusCode != http.StatusOK {
+		return nil
+	}
+	text, err := azruntime.Payload(resp.RawResponse)
+	results := parseBatch(text)
+	if err != nil || len(results) != len(ids) {
+		return nil
+	}
+	bodies := make([][]byte, len(ids))
+	for i, r := range results {
+		if r.Status != http.StatusOK {
+			return nil
+		}
+		bodies[i] = r.Body
+	}
+	return bodies
 }

@@ -83,9 +83,16 @@ func readsAccount(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "" || r.URL.Path == "/")
 }
 
-// writes reports whether a request changes documents. A query is a POST too.
+// writes reports whether a request changes documents. A query and a batch of reads are a POST too.
 func writes(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Header.Get("x-ms-documentdb-query") == ""
+	return r.Method != http.MethodGet && r.Header.Get("x-ms-documentdb-query") == "" && r.Context().Value(readingKey{}) == nil
+}
+
+type readingKey struct{}
+
+// readingOnly marks the requests that follow from ctx as such that change nothing.
+func readingOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readingKey{}, true)
 }
 
 // mayHaveHappened reports whether a write with this status may have had its effect.

@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -115,6 +116,9 @@ func (s *Store) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	sess.readAt = time.Now()
+	for _, f := range pathWarnings(sess.layout.path) {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "container cannot hold every message", slog.String(keyCause, f.Text+". "+f.Fix))
+	}
 	return sess, nil
 }
 

@@ -186,7 +186,18 @@ func TestThePartitionKeyPathIsReadFromTheContainer(t *testing.T) {
 	t.Run("inside the content", func(t *testing.T) {
 		inBubble(t, setup{container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/order/id"} }}, func(e *env) {
 			_, err := e.store.Commit(e.ctx(), commit("1", `{"id":"x"}`))
-			requireAs[*worker.MisconfiguredError](e.t, err)
+			u := requireAs[*worker.UnstorableError](e.t, err)
+			require.Equal(e.t, reason.NeverStorable, u.Reason)
+			require.Contains(e.t, u.Detail, "/order/id")
+			require.NoError(e.t, e.store.Ready(e.ctx()), "it is the fault of this message")
+		})
+	})
+	t.Run("inside the content of lines alone", func(t *testing.T) {
+		inBubble(t, setup{container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/line/x"} }}, func(e *env) {
+			require.Contains(e.t, e.logged.String(), "/line/x", "it is said at the start")
+			_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(2)...))
+			requireAs[*worker.UnstorableError](e.t, err)
+			require.True(e.t, e.commit(commit("2", `{}`)).Created)
 		})
 	})
 }

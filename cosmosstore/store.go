@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -29,8 +28,8 @@ type Store struct {
 
 	openers sync.WaitGroup // goroutines that open a session
 
-	// doubtWrites tells that the last write got no answer that only a working store gives.
-	doubtWrites atomic.Bool
+	// standing is what the answers to writes tell of the store.
+	standing standing
 
 	mu sync.Mutex
 	// guarded by mu

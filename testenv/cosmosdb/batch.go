@@ -3,8 +3,10 @@ package cosmosdb
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
+	"github.com/orderworker/orderworker/testenv/history"
 )
 
 // maxBatch is how many operations a batch may have.
@@ -46,6 +48,15 @@ func readBatch(body []byte) ([]operation, error) {
 		ops[i] = operation{kind: r.OperationType, id: r.ID, ifMatch: r.IfMatch, body: r.ResourceBody}
 	}
 	return ops, nil
+}
+
+// readsAlone reports whether a request is a batch of nothing but reads, which changes nothing.
+func readsAlone(q *request) bool {
+	if q.op != history.ExecuteBatch {
+		return false
+	}
+	ops, err := readBatch(q.body)
+	return err == nil && !slices.ContainsFunc(ops, func(op operation) bool { return op.kind != "Read" })
 }
 
 // executeBatch carries out a batch: all operations happen, with status 200, or none, with status 207, the culprit's own

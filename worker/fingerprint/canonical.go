@@ -28,7 +28,9 @@ func (l Limits) depth() int {
 }
 
 // canonicaliser reads a body once and writes its canonical form. Open objects and arrays are frames on a stack of its own.
-// A member is written where it arrives and moved to its place when its object ends, and only if it is out of order.
+// A member is written where it arrives, and moved to its place when its object ends and only if it is out of order. An object
+// that holds little more than one that was moved already is noted instead, and put in order in the end, so that the nesting
+// does not multiply the work: a byte moves at most as often as the body can be halved.
 type canonicaliser struct {
 	dec      *jsontext.Decoder
 	body     []byte
@@ -40,9 +42,12 @@ type canonicaliser struct {
 	members []member // of all open objects, the innermost last
 	names   []byte   // the members' names by value
 	scratch []byte
-	text    []byte // the value of the newest string that had escapes
+	moved   []moved  // the noted objects, an inner one before the outer
+	parts   []region // their members, in order
+	text    []byte   // the value of the newest string that had escapes
 	picks   []pick
 
+	copied   int  // bytes that were moved, for the bound that tests hold
 	ignoring int  // how many open values are ignored
 	picking  int  // how many open values are selected
 	ignored  bool // whether anything was ignored
@@ -52,6 +57,7 @@ type canonicaliser struct {
 // value is one value on its way: where its text begins and what the recipe says of it.
 type value struct {
 	start, undo int // in out; undo is before the comma and the name
+	moved       int // how many were noted before it
 	sel         *selection
 }
 
@@ -65,10 +71,14 @@ type frame struct {
 	members, names    int  // where this object's begin
 	element           value
 	lastName, endName int // the newest name, in names
+	reordered         int // the length of the longest text within that was moved
 }
 
 // member is a member of an open object: its name in names and its text in out. An ignored one has no text.
-type member struct{ name, nameEnd, start, end int32 }
+type member struct {
+	name, nameEnd int32
+	region
+}
 
 // pick is a value that Only selects.
 type pick struct {
@@ -116,7 +126,7 @@ func (c *canonicaliser) step(f *frame) error {
 		return c.endArray(f)
 	}
 	if !f.object {
-		f.element = value{undo: len(c.out), sel: f.sel.element(f.count)}
+		f.element = value{undo: len(c.out), moved: len(c.moved), sel: f.sel.element(f.count)}
 		if f.kept > 0 {
 			c.out = append(c.out, ',')
 		}
@@ -157,7 +167,7 @@ func (c *canonicaliser) scalar(v value, kind jsontext.Kind, raw []byte) error {
 		c.out = append(c.out, raw...)
 	}
 	c.leaf()
-	c.leave(v)
+	c.leave(v, 0)
 	return nil
 }
 
@@ -201,9 +211,9 @@ func (c *canonicaliser) readName(f *frame) error {
 	if f.kept > 0 {
 		c.out = append(c.out, ',')
 	}
-	c.members = append(roomFor(c.members, 1), member{name: int32(start), nameEnd: int32(len(c.names)), start: int32(len(c.out))})
+	c.members = append(roomFor(c.members, 1), member{int32(start), int32(len(c.names)), c.from(len(c.out), len(c.moved))})
 	c.out = append(c.appendString(raw), ':')
-	f.element = value{start: len(c.out), undo: undo, sel: f.sel.member(name)}
+	f.element = value{start: len(c.out), undo: undo, moved: len(c.moved), sel: f.sel.member(name)}
 	return nil
 }
 
@@ -221,25 +231,10 @@ func (c *canonicaliser) endObject(f *frame) error {
 				return c.duplicate(appendToken(string(c.dec.StackPointer()), string(c.names[b.name:b.nameEnd])))
 			}
 		}
-		c.reorder(f, own)
+		c.order(f, own)
 	}
 	c.members, c.names = c.members[:f.members], c.names[:f.names]
 	return c.close(f, '}')
-}
-
-// reorder writes the members of an object again in the order of own.
-func (c *canonicaliser) reorder(f *frame, own []member) {
-	c.scratch = roomFor(c.scratch[:0], len(c.out)-f.start)
-	for _, m := range own {
-		if m.end == 0 {
-			continue
-		}
-		if len(c.scratch) > 0 {
-			c.scratch = append(c.scratch, ',')
-		}
-		c.scratch = append(c.scratch, c.out[m.start:m.end]...)
-	}
-	c.out = append(c.out[:f.start+1], c.scratch...)
 }
 
 func (c *canonicaliser) endArray(f *frame) error {
@@ -254,9 +249,9 @@ func (c *canonicaliser) close(f *frame, end byte) error {
 	if f.count == 0 {
 		c.leaf()
 	}
-	v := f.value
+	v, reordered := f.value, f.reordered
 	c.frames = c.frames[:len(c.frames)-1]
-	c.leave(v)
+	c.leave(v, reordered)
 	return nil
 }
 
@@ -275,19 +270,19 @@ func (c *canonicaliser) enter(v value) {
 }
 
 // leave takes what the recipe wants of a finished value, and tells the container around it.
-func (c *canonicaliser) leave(v value) {
+func (c *canonicaliser) leave(v value, reordered int) {
 	drop := false
 	if v.sel != nil {
 		if v.sel.isOnly {
 			c.picking--
 			if c.ignoring == 0 {
-				c.picks = append(c.picks, pick{v.sel.only, slices.Clone(c.out[v.start:])})
+				c.picks = append(c.picks, pick{v.sel.only, slices.Clone(c.ordered(c.upTo(c.from(v.start, v.moved))))})
 			}
 		}
 		if v.sel.ignored {
 			c.ignoring--
 			drop = true
-			c.out = c.out[:v.undo]
+			c.drop(v)
 		}
 	}
 	if len(c.frames) == 0 {
@@ -295,13 +290,15 @@ func (c *canonicaliser) leave(v value) {
 	}
 	f := &c.frames[len(c.frames)-1]
 	f.count++
+	f.reordered = max(f.reordered, reordered)
 	if !drop {
 		f.kept++
 	}
 	if f.object {
 		f.wantValue = false
 		if !drop {
-			c.members[len(c.members)-1].end = int32(len(c.out))
+			m := &c.members[len(c.members)-1]
+			m.region = c.upTo(m.region)
 		}
 	}
 }

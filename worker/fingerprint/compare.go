@@ -2,12 +2,7 @@ package fingerprint
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The kinds of differences.
@@ -28,7 +23,7 @@ type Difference struct {
 // Compare returns the first limit differences between a stored and an arrived body by a recipe, ordered by path with array
 // elements in their order; what the recipe leaves out is left out here too. Bodies that have no common form to compare by
 // (one is not JSON, the form is "bytes", the recipe is unknown) differ as a whole. It returns nil for equal bodies and for a
-// limit below one.
+// limit below one. Work and memory grow with the sizes of the bodies and with the limit, not with the length of paths.
 func Compare(stored, arrived []byte, r Recipe, limit int) []Difference {
 	if limit < 1 {
 		return nil
@@ -41,170 +36,149 @@ func Compare(stored, arrived []byte, r Recipe, limit int) []Difference {
 		}
 		return whole
 	}
-	a, errA := readTree(stored)
-	b, errB := readTree(arrived)
+	a, errA := h.values(stored)
+	b, errB := h.values(arrived)
 	if errA != nil || errB != nil {
 		return whole
 	}
 	d := differ{limit: limit}
-	if len(r.Only) == 0 {
-		d.diff("", a, b, h.sel)
-		return d.found
-	}
-	for _, p := range sorted(r.Only) {
-		at, _ := h.sel.at(p)
-		d.member(p, a.at(p), b.at(p), at)
-	}
+	d.compare(a, b, h.sel)
 	return d.found
 }
 
-// tree is a JSON value. Scalars are kept in canonical text, so that equal text is equal value.
-type tree struct {
-	kind     jsontext.Kind
-	text     string
-	members  map[string]*tree
-	elements []*tree
-}
-
-func readTree(body []byte) (*tree, error) {
-	// The check bounds the depth, so that the recursion here and in the comparison has a bound too.
-	if err := Check(body, Limits{}); err != nil {
-		return nil, err
-	}
-	return readValue(newReader(body).dec)
-}
-
-func readValue(dec *jsontext.Decoder) (*tree, error) {
-	t := &tree{kind: dec.PeekKind()}
-	switch t.kind {
-	case jsontext.KindBeginObject:
-		return t, t.readObject(dec)
-	case jsontext.KindBeginArray:
-		return t, t.readArray(dec)
-	}
-	raw, err := dec.ReadValue()
+// values returns the canonical text of what counts of a body: the whole, or the selected values by pointer.
+func (h *Hasher) values(body []byte) ([]pick, error) {
+	c, err := read(body, Limits{}, h.sel, len(h.recipe.Only) > 0)
 	if err != nil {
 		return nil, err
 	}
-	switch t.kind {
-	case jsontext.KindString:
-		t.text = string(appendUnquoted(nil, raw))
-	case jsontext.KindNumber:
-		text, _ := appendNumber(nil, raw)
-		t.text = string(text)
+	if c.hasOnly {
+		return c.sortedPicks(), nil
 	}
-	return t, nil
+	return []pick{{text: c.ordered(c.all())}}, nil
 }
 
-func (t *tree) readObject(dec *jsontext.Decoder) error {
-	t.members = map[string]*tree{}
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != jsontext.KindEndObject {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		key := name.String()
-		if t.members[key], err = readValue(dec); err != nil {
-			return err
-		}
-	}
-	_, err := dec.ReadToken()
-	return err
-}
-
-func (t *tree) readArray(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != jsontext.KindEndArray {
-		e, err := readValue(dec)
-		if err != nil {
-			return err
-		}
-		t.elements = append(t.elements, e)
-	}
-	_, err := dec.ReadToken()
-	return err
-}
-
-// at returns the value at a pointer, or nil.
-func (t *tree) at(pointer string) *tree {
-	tokens, _ := parsePointer(pointer)
-	for _, token := range tokens {
-		switch {
-		case t == nil:
-			return nil
-		case t.kind == jsontext.KindBeginObject:
-			t = t.members[token]
-		default:
-			t = t.element(token)
-		}
-	}
-	return t
-}
-
-// element returns an element by the decimal text of its index. RFC 6901 allows no leading zeros.
-func (t *tree) element(token string) *tree {
-	i, err := strconv.Atoi(token)
-	if err != nil || i < 0 || i >= len(t.elements) || strconv.Itoa(i) != token {
-		return nil
-	}
-	return t.elements[i]
-}
-
-// differ collects differences up to its limit.
+// differ walks through two canonical texts side by side and collects differences up to its limit.
 type differ struct {
 	limit int
 	found []Difference
+	a, b  cursor
+	path  []byte // the pointer of the newest value
+	open  []pair
 }
 
-func (d *differ) report(path, kind string) {
-	if len(d.found) < d.limit {
-		d.found = append(d.found, Difference{Path: cutPath(path), Kind: kind})
-	}
+// pair is an object or array that is open on both sides.
+type pair struct {
+	object bool
+	base   int // the length of its own pointer
+	index  int // of the next element as the bodies count it: ignored ones are not in the texts
+	sel    *selection
 }
 
-// member compares two values either of which may be absent.
-func (d *differ) member(path string, a, b *tree, sel *selection) {
-	switch {
-	case sel != nil && sel.ignored, a == nil && b == nil, len(d.found) >= d.limit:
-	case a == nil:
-		d.report(path, Added)
-	case b == nil:
-		d.report(path, Removed)
-	default:
-		d.diff(path, a, b, sel)
-	}
-}
-
-func (d *differ) diff(path string, a, b *tree, sel *selection) {
-	switch {
-	case a.kind != b.kind || a.text != b.text:
-		d.report(path, Changed)
-	case a.kind == jsontext.KindBeginObject:
-		names := slices.Collect(maps.Keys(a.members))
-		for name := range b.members {
-			if _, both := a.members[name]; !both {
-				names = append(names, name)
+func (d *differ) compare(a, b []pick, sel *selection) {
+	for len(a)+len(b) > 0 && len(d.found) < d.limit {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].pointer < b[0].pointer:
+			d.path = append(d.path[:0], a[0].pointer...)
+			d.report(Removed)
+			a = a[1:]
+		case len(a) == 0 || a[0].pointer > b[0].pointer:
+			d.path = append(d.path[:0], b[0].pointer...)
+			d.report(Added)
+			b = b[1:]
+		default:
+			d.path = append(d.path[:0], a[0].pointer...)
+			d.a, d.b = cursor{text: a[0].text}, cursor{text: b[0].text}
+			below := sel
+			if a[0].pointer != "" {
+				below, _ = sel.at(a[0].pointer)
 			}
-		}
-		slices.SortFunc(names, strings.Compare)
-		for _, name := range names {
-			d.member(appendToken(path, name), a.members[name], b.members[name], sel.member([]byte(name)))
-		}
-	case a.kind == jsontext.KindBeginArray:
-		for i := range max(len(a.elements), len(b.elements)) {
-			d.member(path+"/"+strconv.Itoa(i), elementAt(a, i), elementAt(b, i), sel.element(i))
+			d.walk(below)
+			a, b = a[1:], b[1:]
 		}
 	}
 }
 
-func elementAt(t *tree, i int) *tree {
-	if i < len(t.elements) {
-		return t.elements[i]
+func (d *differ) walk(sel *selection) {
+	d.open = d.open[:0]
+	d.value(sel)
+	for len(d.open) > 0 && len(d.found) < d.limit {
+		if p := &d.open[len(d.open)-1]; p.object {
+			d.member(p)
+		} else {
+			d.element(p)
+		}
 	}
-	return nil
+}
+
+// value compares two values, or opens them when both are of the same kind.
+func (d *differ) value(sel *selection) {
+	if kind := d.a.next(); kind == d.b.next() && (kind == '{' || kind == '[') {
+		d.a.at, d.b.at = d.a.at+1, d.b.at+1
+		d.open = append(d.open, pair{object: kind == '{', base: len(d.path), sel: sel})
+		return
+	}
+	if !bytes.Equal(d.a.skip(), d.b.skip()) {
+		d.report(Changed)
+	}
+}
+
+// member takes the next name in order, from one side or from both.
+func (d *differ) member(p *pair) {
+	switch order := compareNames(&d.a, &d.b); {
+	case d.a.next() == '}' && d.b.next() == '}':
+		d.close()
+	case order < 0:
+		d.path = appendEscaped(append(d.path[:p.base], '/'), d.a.takeName())
+		d.report(Removed)
+		d.a.skip()
+	case order > 0:
+		d.path = appendEscaped(append(d.path[:p.base], '/'), d.b.takeName())
+		d.report(Added)
+		d.b.skip()
+	default:
+		name := d.a.takeName()
+		d.b.takeName()
+		d.path = appendEscaped(append(d.path[:p.base], '/'), name)
+		d.value(p.sel.member(name))
+	}
+}
+
+func (d *differ) element(p *pair) {
+	endA, endB := d.a.next() == ']', d.b.next() == ']'
+	if endA && endB {
+		d.close()
+		return
+	}
+	sel := p.sel.element(p.index)
+	for sel != nil && sel.ignored {
+		p.index++
+		sel = p.sel.element(p.index)
+	}
+	d.path = strconv.AppendInt(append(d.path[:p.base], '/'), int64(p.index), 10)
+	p.index++
+	switch {
+	case endA:
+		d.report(Added)
+		d.b.skip()
+	case endB:
+		d.report(Removed)
+		d.a.skip()
+	default:
+		d.value(sel)
+	}
+}
+
+// close leaves the innermost pair, of which both sides are at their end.
+func (d *differ) close() {
+	d.open = d.open[:len(d.open)-1]
+	d.a.end()
+	d.b.end()
+}
+
+func (d *differ) report(kind string) {
+	if len(d.found) < d.limit {
+		// One character more than the bound is enough to see that there is more.
+		d.found = append(d.found, Difference{Path: cutPath(string(d.path[:min(len(d.path), MaxPath+1)])), Kind: kind})
+	}
 }

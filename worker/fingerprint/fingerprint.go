@@ -124,7 +124,8 @@ func checkUTF8(body []byte) error {
 	return &Problem{Kind: InvalidUTF8, Offset: int64(offset), Cause: "the body is not UTF-8"}
 }
 
-func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, error) {
+// read checks a body and returns it as written by a canonicaliser.
+func read(body []byte, l Limits, sel *selection, hasOnly bool) (*canonicaliser, error) {
 	if err := checkSize(body, l); err != nil {
 		return nil, err
 	}
@@ -132,7 +133,12 @@ func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, err
 		return nil, err
 	}
 	c := newCanonicaliser(body, l, hasOnly)
-	if err := c.run(sel); err != nil {
+	return c, c.run(sel)
+}
+
+func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, error) {
+	c, err := read(body, l, sel, hasOnly)
+	if err != nil {
 		return nil, err
 	}
 	if c.leaves == 0 && (hasOnly || c.ignored) {
@@ -141,14 +147,19 @@ func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, err
 	if hasOnly {
 		return c.picked(), nil
 	}
-	return c.out, nil
+	return c.ordered(c.all()), nil
+}
+
+// sortedPicks returns the selected values in the order of their pointers.
+func (c *canonicaliser) sortedPicks() []pick {
+	slices.SortFunc(c.picks, func(a, b pick) int { return strings.Compare(a.pointer, b.pointer) })
+	return c.picks
 }
 
 // picked writes the selected values as one object.
 func (c *canonicaliser) picked() []byte {
-	slices.SortFunc(c.picks, func(a, b pick) int { return strings.Compare(a.pointer, b.pointer) })
 	out := []byte{'{'}
-	for i, p := range c.picks {
+	for i, p := range c.sortedPicks() {
 		if i > 0 {
 			out = append(out, ',')
 		}

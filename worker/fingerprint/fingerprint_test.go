@@ -311,6 +311,7 @@ func TestMemoryStaysWithinAMultipleOfTheBody(t *testing.T) {
 		"fractions":                  "[1.5" + strings.Repeat(",1.5", size/4) + "]",
 		"objects":                    "[{}" + strings.Repeat(",{}", size/3) + "]",
 		"members in the wrong order": "{" + reversed.String()[1:] + "}",
+		"short names in wrong order": shortNames(size),
 		"deep objects":               "{" + nested.String()[1:] + "}",
 		"a long number":              strings.Repeat("9", 300) + "." + strings.Repeat("1", size),
 		"a string of escapes":        `"` + strings.Repeat(`\u0001`, size/6) + `"`,
@@ -333,4 +334,14 @@ func TestMemoryStaysWithinAMultipleOfTheBody(t *testing.T) {
 			require.Less(t, allocated, uint64(multiple*len(body)))
 		})
 	}
+}
+
+// shortNames lists members whose names are three characters, in an order that fits none.
+func shortNames(size int) string {
+	const digits = "zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA9876543210+*)(&%$#!"
+	var b strings.Builder
+	for i := range min(size/8, len(digits)*len(digits)*len(digits)) {
+		fmt.Fprintf(&b, `,"%c%c%c":0`, digits[i%len(digits)], digits[i/len(digits)%len(digits)], digits[i/len(digits)/len(digits)])
+	}
+	return "{" + b.String()[1:] + "}"
 }

@@ -96,3 +96,28 @@ func TestRestoreCostsNoMoreForLongPaths(t *testing.T) {
 		})
 	}
 }
+
+// TestOrderDoesNotDependOnTheDepth sorts objects that are out of order at every level, where moving each level on its own
+// would copy the innermost text thousands of times.
+func TestOrderDoesNotDependOnTheDepth(t *testing.T) {
+	const depth = 9_000
+	for name, inner := range map[string]string{
+		"a long text":  `"` + strings.Repeat("x", hostileSize) + `"`,
+		"many members": `{"z":0,"a":` + list(`{"z":0,"b":[{"q":1,"p":2}],"a":{}}`, hostileSize) + `}`,
+		"little":       "1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := strings.Repeat(`{"n":0,"m":`, depth) + inner + strings.Repeat(`,"a":[0]}`, depth)
+			sorted, err := fingerprint.Canonical([]byte(inner), plain)
+			require.NoError(t, err)
+			want := strings.Repeat(`{"a":[0],"m":`, depth) + string(sorted) + strings.Repeat(`,"n":0}`, depth)
+			cost := allocated(func() {
+				got, err := fingerprint.Canonical([]byte(body), plain)
+				require.NoError(t, err)
+				require.True(t, want == string(got))
+			})
+			t.Logf("%.1f bytes for each byte of the body", float64(cost)/float64(len(body)))
+			require.Less(t, cost, uint64(16*max(len(body), hostileSize)))
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,10 +31,19 @@ func TestTheStoreKeepsTheContract(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			open := func(t *testing.T) worker.Store { return newEnv(t, s).store }
+			var accounts sync.Map
+			open := func(t *testing.T) worker.Store {
+				e := newEnv(t, s)
+				accounts.Store(e.store, e.account)
+				return e.store
+			}
+			remove := func(s worker.Store, id string) {
+				a, _ := accounts.Load(s)
+				a.(*cosmosdb.Account).DeleteDocument(database, container, id)
+			}
 			// With markers a key is remembered for as long as its marker, whatever the documents ask for: see TestMarkers.
 			ttl := s.options == nil
-			storetest.Run(t, open, storetest.Options{Bubble: true, TTL: ttl, TTLDelay: time.Second})
+			storetest.Run(t, open, storetest.Options{Bubble: true, TTL: ttl, TTLDelay: time.Second, Remove: remove})
 		})
 	}
 }

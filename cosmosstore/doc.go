@@ -37,8 +37,17 @@
 //
 // # What it costs
 //
-// A new message is one create or one batch. A duplicate is one refused create and one read, with markers two. Find reads
-// the guard and every part. The first call reads account and container before that. [worker.Outcome] counts what was sent.
+// A new message is one create or one batch. A duplicate is one refused create and one read, with markers two, and when it
+// has several documents one batch that reads the others: an order that lost a line is no duplicate. Find reads the guard, and
+// the parts in one batch. The first call reads account and container before that. [worker.Outcome] counts what was sent.
+//
+// # Whose fault a refusal is
+//
+// A write that is refused for a cause which its status does not tell (400, 401, 405, 413 for a small document, an answer
+// without sense, a conflict with a document that is not there) may be one message's fault or the whole store's: a read-only
+// key and many a proxy answer reads as ever. So the store sends a write that can have no effect, and which a working store
+// refuses with 400; and it counts: when three messages with different keys were refused in a row, and no write was accepted
+// in between, the fault is the store's. Such a message is not blamed.
 //
 // # Which fault is covered by which test
 //
@@ -53,10 +62,13 @@
 //     TestAConflictOnAUniqueKeyIsGivenBackWithItsOwnReason, TestADocumentThatExpiredBeforeItsConflictWasReadIsCreatedAgain,
 //     TestALaggingReplicaIsNotTakenForAnAbsentDocument, TestAReplyThatIsAnotherDocumentIsNotJudged.
 //   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
-//     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate.
+//     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,
+//     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate.
 //   - Limits: TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent, TestAServiceThatIsStricterThanTheEstimateDecides.
 //   - Throttling, contention, splits: TestAHintOfTheStoreIsPassedOnAndNotSleptThrough, TestAContendedCreateIsRepeatedShortly,
 //     TestAWriteThroughAPartitionSplitSucceeds, TestABatchThatIsContendedOrThrottledForAWhileIsCommitted.
+//   - Writes that are refused while reads are answered: TestAStoreThatAnswersReadsAndRefusesWritesCondemnsNoMessage,
+//     TestWritesThatAreRefusedForEveryKeyAreTheStoresFault.
 //   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore,
 //     TestCredentialsThatAreRefusedEverywhereCondemnNoMessage, TestRightsThatAreMissingAndArrive.
 //   - The account read: TestAFailedFirstAccountReadPoisonsNothing, TestAnAccountReadThatHangsHoldsNoCallLongerThanItsTime,

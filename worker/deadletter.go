@@ -80,7 +80,7 @@ func describe(r Result) string {
 		}
 		return text + " What is stored is unchanged. Keep it and discard this message, or send the correction under a new key."
 	case HashMissing:
-		return fmt.Sprintf("A document stands under the key %s (id %s) that carries no request hash this version can compare, so nobody can tell whether it is this message. Compare them by hand.", key, r.Commit.DocumentID)
+		return fmt.Sprintf("A document stands under the key %s (id %s) that carries no request hash this version can compare: %s", key, r.Commit.DocumentID, incomparable(*e))
 	case OtherKey:
 		return fmt.Sprintf("The document under id %s belongs to the key %s, and this message to the key %s. Look for a program that writes documents by itself.", r.Commit.DocumentID, e.Key, key)
 	case Blocked:
@@ -89,6 +89,20 @@ func describe(r Result) string {
 		return fmt.Sprintf("The order with the key %s is stored and equal, but some of its documents are missing: %s. Restore them by hand: a retry cannot.", key, strings.Join(e.MissingParts, ", "))
 	}
 	return ""
+}
+
+// incomparable says why a record cannot be compared with a message, and what to do.
+func incomparable(r Record) string {
+	switch {
+	case r.Fingerprint != nil && r.Key != "":
+		return fmt.Sprintf("it was hashed by a recipe of version %d with %q, which this version does not know. A newer version wrote it; use that version to judge this message.",
+			r.Fingerprint.Recipe.Version, r.Fingerprint.Recipe.Algorithm)
+	case r.Key == "" && r.Attempt == "" && r.Fingerprint == nil:
+		return "it does not look like one that this worker wrote. Find out who did; if it is this order, discard this message, and if not, free the id or use another container and reprocess."
+	case r.Key == "":
+		return "it does not say its key, so somebody changed it since. Compare it with this message by hand."
+	}
+	return "its hash is missing or damaged, so somebody changed it since. Compare it with this message by hand."
 }
 
 func paths(r Result) []string {

@@ -52,8 +52,8 @@ type Record struct {
 	CommittedAt    time.Time
 	// Parts are the names of the further documents committed with the guard.
 	Parts []string
-	// MissingParts are those of Parts that the store looked for and did not find. It looks only when it has a reason to
-	// doubt that the batch was atomic, and always in Find.
+	// MissingParts are those of Parts that the store does not have, whoever took them away. Parts whose own TTL is over are
+	// not among them.
 	MissingParts []string
 }
 

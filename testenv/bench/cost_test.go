@@ -23,7 +23,7 @@ var costs = []struct {
 	{outcome: "new", body: `{"amount":40}`, ops: []string{history.Lock, history.CreateDocument, history.Complete}, charge: 6},
 	{outcome: "new with 3 lines", body: `{"lines":[{"n":1},{"n":2},{"n":3}]}`, ops: []string{history.Lock, history.ExecuteBatch, history.Complete}, charge: 24},
 	{outcome: "duplicate", before: []string{`{"amount":40}`}, body: `{ "amount": 40.0 }`, ops: []string{history.Lock, history.CreateDocument, history.ReadDocument, history.Complete}, charge: 3},
-	{outcome: "duplicate with 3 lines", before: []string{`{"lines":[{"n":1},{"n":2},{"n":3}]}`}, body: `{"lines":[{"n":1},{"n":2},{"n":3}]}`, ops: []string{history.Lock, history.ExecuteBatch, history.ReadDocument, history.Complete}, charge: 3},
+	{outcome: "duplicate with 3 lines", before: []string{`{"lines":[{"n":1},{"n":2},{"n":3}]}`}, body: `{"lines":[{"n":1},{"n":2},{"n":3}]}`, ops: []string{history.Lock, history.ExecuteBatch, history.ReadDocument, history.ExecuteBatch, history.Complete}, charge: 6},
 	{outcome: "conflict", before: []string{`{"amount":40}`}, body: `{"amount":41}`, ops: []string{history.Lock, history.CreateDocument, history.ReadDocument, history.DeadLetter}, charge: 3},
 	{outcome: "unreadable", body: `{`, ops: []string{history.Lock, history.DeadLetter}, charge: 0},
 }

@@ -94,6 +94,9 @@ func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
 	reject := worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
 		return nil, worker.Reject("CustomerUnknown", errors.New("the customer of this order does not exist"))
 	})
+	grow := worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
+		return []worker.Document{{Type: "order", Content: []byte(`{"text":"` + strings.Repeat("x", 1_700_000) + `"}`)}}, nil
+	})
 	tests := []struct {
 		name    string
 		handler worker.Handler
@@ -105,7 +108,7 @@ func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
 		{name: "a body that is no object", body: `[1]`, reason: "BodyNotObject"},
 		{name: "no body", body: ``, reason: "EmptyBody"},
 		{name: "a handler that rejects", body: `{}`, handler: reject, reason: "CustomerUnknown"},
-		{name: "a document that the store finds too large", body: `{}`, reason: "TooLarge",
+		{name: "a document that the store finds too large", body: `{}`, handler: grow, reason: "TooLarge",
 			faults: []*fault.Rule{fault.On(history.CreateDocument).Always().Before(fault.Reply(413, 0))}},
 		{name: "more lines than a transaction holds", body: `{"lines":[` + strings.Repeat(`{"sku":"a"},`, 100) + `{"sku":"a"}]}`, reason: "TooLarge"},
 	}

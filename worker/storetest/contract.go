@@ -16,16 +16,19 @@ import (
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// Options hold what stores truly differ in. There is none that skips a rule.
+// Options hold what stores truly differ in.
 type Options struct {
 	// Bubble runs each test in a testing/synctest bubble. The store must do no real I/O then.
 	Bubble bool
 	// TTL tells that documents may expire, and TTLDelay how long after its time a document may still be seen.
 	TTL      bool
 	TTLDelay time.Duration
+	// Remove takes a document away as another program would, by its id. Nil leaves out what needs it.
+	Remove func(s worker.Store, documentID string)
 	// Timeout bounds each test. Defaults to a minute.
 	Timeout time.Duration
 }
@@ -58,6 +61,8 @@ func Run(t *testing.T, open func(t *testing.T) worker.Store, o Options) {
 		{"a call whose context has ended fails as unavailable or has its effect, and can be repeated", endsWithContext},
 		{"a store that works says that it is ready", isReady},
 		{"a document that expired is forgotten", forgetsExpired},
+		{"an order of which somebody removed a line is not a duplicate", missesRemoved},
+		{"a line that expired by its own time is not missed", missesNoExpired},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -379,4 +384,42 @@ func forgetsExpired(b *bench) {
 	require.ErrorIs(b, err, worker.ErrNotFound)
 	j, _ = b.must(again, rehash)
 	require.Equal(b, worker.Created, j)
+}
+
+func missesRemoved(b *bench) {
+	if b.options.Remove == nil {
+		b.Skip("needs a way to take documents away: Options.Remove")
+	}
+	for _, lines := range []int{1, 3} {
+		id := fmt.Sprintf("removed-%d", lines)
+		c, rehash := b.commit(id, `{"amount":40}`, lines)
+		b.must(c, rehash)
+		b.options.Remove(b.store, identity.PartDocumentID(c.DocumentID, "line-1"))
+		again, rehash := b.commit(id, `{"amount":40}`, lines)
+		j, o := b.must(again, rehash)
+		require.Equal(b, worker.Incomplete, j)
+		require.Equal(b, []string{"line-1"}, o.Existing.MissingParts)
+		r, err := b.store.Find(b.ctx, c.DocumentID)
+		require.NoError(b, err)
+		require.Equal(b, []string{"line-1"}, r.MissingParts, "Find and Commit agree")
+		other, rehash := b.commit(id, `{"amount":41}`, lines)
+		j, _ = b.must(other, rehash)
+		require.Equal(b, worker.Conflict, j, "what is different is a conflict, whatever is missing")
+	}
+}
+
+func missesNoExpired(b *bench) {
+	if !b.options.TTL || !b.options.Bubble {
+		b.Skip("needs a store that keeps TTL, and a bubble whose time costs nothing: Options.TTL and Options.Bubble")
+	}
+	c, rehash := b.commit("expired-line", `{"amount":40}`, 2)
+	c.Documents[1].TTL = 30 * time.Second
+	b.must(c, rehash)
+	time.Sleep(31*time.Second + b.options.TTLDelay)
+	again, rehash := b.commit("expired-line", `{"amount":40}`, 2)
+	j, _ := b.must(again, rehash)
+	require.Equal(b, worker.Duplicate, j)
+	r, err := b.store.Find(b.ctx, c.DocumentID)
+	require.NoError(b, err)
+	require.Empty(b, r.MissingParts)
 }

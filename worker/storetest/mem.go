@@ -31,6 +31,8 @@ type document struct {
 	record  worker.Record // of a guard
 	guard   bool
 	expires time.Time // zero: never
+	// parts of a guard say when they expire; those without a time to live are absent.
+	parts map[string]time.Time
 }
 
 var _ worker.Store = (*Mem)(nil)
@@ -101,6 +103,12 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) docum
 	}
 	for _, part := range c.Documents[1:] {
 		doc.record.Parts = append(doc.record.Parts, part.Name)
+		if part.TTL > 0 {
+			if doc.parts == nil {
+				doc.parts = map[string]time.Time{}
+			}
+			doc.parts[part.Name] = now.Add(part.TTL)
+		}
 	}
 	return doc
 }
@@ -179,7 +187,8 @@ func (m *Mem) recordLocked(d document, now time.Time) worker.Record {
 	r.Content = bytes.Clone(r.Content)
 	r.MissingParts = nil
 	for _, part := range r.Parts {
-		if _, ok := m.liveLocked(identity.PartDocumentID(r.DocumentID, part), now); !ok {
+		_, there := m.liveLocked(identity.PartDocumentID(r.DocumentID, part), now)
+		if end, ok := d.parts[part]; !there && (!ok || now.Before(end)) {
 			r.MissingParts = append(r.MissingParts, part)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 )
 
 func TestMemKeepsTheContract(t *testing.T) {
-	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewMem() }, storetest.Options{Bubble: true, TTL: true})
+	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewMem() }, storetest.Options{
+		Bubble: true, TTL: true, Remove: func(s worker.Store, id string) { s.(*storetest.Mem).Remove(id) },
+	})
 }
 
 func TestFaultyKeepsTheContractWhileNothingIsWrong(t *testing.T) {

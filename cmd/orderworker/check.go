@@ -32,6 +32,9 @@ With --peek N it also shows what the worker would decide for the next N messages
 			if output != "table" && output != "json" {
 				return withCode(exitUsage, fmt.Errorf("-o %q is neither table nor json", output))
 			}
+			if peek < 0 {
+				return withCode(exitUsage, fmt.Errorf("--peek %d: give the number of messages to look at", peek))
+			}
 			cfg, err := resolve(sys.environ, c.Flags())
 			if err != nil {
 				return err
@@ -59,7 +62,7 @@ With --peek N it also shows what the worker would decide for the next N messages
 type checkReport struct {
 	Checked  []string      `json:"checked"`
 	Findings []finding     `json:"findings"`
-	Previews []previewLine `json:"previews,omitempty"`
+	Previews []previewLine `json:"previews"`
 }
 
 // finding is one thing to mend, or to know.
@@ -92,14 +95,14 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 		return nil, withCode(exitUsage, err)
 	}
 	k.impatient = true
-	r := &checkReport{Findings: cfg.sums()}
+	r := &checkReport{Findings: cfg.sums(), Previews: []previewLine{}}
 	store, found := k.checkStore(ctx)
 	r.Checked = append(r.Checked, fmt.Sprintf("container %s/%s at %s", cfg.database, cfg.container, cfg.cosmosEndpoint))
 	r.Findings = append(r.Findings, found...)
 	messages, err := k.peek(ctx, max(peek, 1))
-	r.Checked = append(r.Checked, "queue "+cfg.queue)
+	r.Checked = append(r.Checked, cfg.unseen())
 	if err != nil {
-		r.Findings = append(r.Findings, finding{severityFault, "queue", explainBroker(cfg, err).Error(), "The worker would not start to receive until this is mended."})
+		r.Findings = append(r.Findings, cfg.aboutQueue(err))
 	}
 	if store == nil {
 		return r, nil
@@ -113,9 +116,31 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	return r, err
 }
 
+// unseen names the queue with what cannot be seen of it: its settings need the right to manage it, which a worker must not
+// have.
+func (c config) unseen() string {
+	return fmt.Sprintf("queue %s, without its settings, which only the right Manage shows: see for yourself that its lock duration is %s and its maximum delivery count %d",
+		c.queue, short(c.lockDuration), c.maxDeliveries)
+}
+
+// aboutQueue is what keeps the worker from its queue.
+func (c config) aboutQueue(err error) finding {
+	if p, ok := errors.AsType[*brokerProblem](explainBroker(c, err)); ok {
+		return finding{severityFault, "queue", p.text, fullStop(p.fix)}
+	}
+	return finding{severityFault, "queue", err.Error(), "The worker does not receive until this is mended. If the text does not help, look at the health of the namespace."}
+}
+
+func fullStop(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
 // sums are the findings that follow from the settings alone.
 func (c config) sums() []finding {
-	var found []finding
+	found := []finding{}
 	if c.drainTimeout > 50*time.Second {
 		found = append(found, finding{severityWarning, "drain", fmt.Sprintf("the drain limit of %s is longer than the templates' grace period of 60s allows", c.drainTimeout),
 			"Lower WORKER_DRAIN_TIMEOUT, or raise the grace period above it by ten seconds."})
@@ -135,6 +160,9 @@ func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []findi
 	}
 	var found []finding
 	for _, f := range findings {
+		if strings.Contains(f.Text, "no token for the account") {
+			f.Fix = signInCure + "."
+		}
 		found = append(found, k.config.aboutContainer(f.Severity.String(), f.Text, f.Fix))
 	}
 	return store, found

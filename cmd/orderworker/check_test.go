@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -51,7 +52,11 @@ func TestASoundSetUpHasNothingToMend(t *testing.T) {
 	code, r, stderr := checked(t, settings)
 	require.Equal(t, exitOK, code, stderr)
 	require.Empty(t, r.Findings)
-	code, stdout, _ := execute(t, environOf(settings), "", "check")
+	require.Contains(t, r.Checked[1], "queue orders, without its settings")
+	_, stdout, _ := execute(t, environOf(settings), "", "check", "-o", "json")
+	require.Contains(t, stdout, `"findings": []`)
+	require.Contains(t, stdout, `"previews": []`)
+	code, stdout, _ = execute(t, environOf(settings), "", "check")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, stdout, "nothing to mend")
 }
@@ -135,6 +140,70 @@ func unused(t *testing.T) string {
 	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
+}
+
+func TestPeekTellsWhichMessagesAreMeantAndWhichHaveOneKey(t *testing.T) {
+	t.Parallel()
+	env, settings := serve(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection = false }})
+	for _, body := range []string{`{"a":1}`, `{ "a": 1.0 }`, `{"a":2}`, `not json`} {
+		_, err := env.Broker.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: "7"}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)}})
+		require.NoError(t, err)
+	}
+	settings["WORKER_KEY"] = "message-id"
+	code, r, stderr := checked(t, settings, "--peek", "10")
+	require.Equal(t, exitOK, code, stderr)
+	require.Len(t, r.Previews, 4)
+	require.Equal(t, []string{"create", "complete", "dead-letter as ContentConflict", "dead-letter as NotJSON"},
+		[]string{r.Previews[0].Decision, r.Previews[1].Decision, r.Previews[2].Decision, r.Previews[3].Decision})
+	require.Contains(t, r.Previews[1].Why, "message 1 before it")
+	require.Equal(t, "7", r.Previews[3].Key, "a message with an unreadable body still has its key")
+	settings["WORKER_KEY"] = "property:order"
+	_, stdout, _ := execute(t, environOf(settings), "", "check", "--peek", "1")
+	require.Contains(t, stdout, `MessageId "7"`)
+}
+
+func TestPeekNeedsANumberOfMessages(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := execute(t, nil, "", "check", "--peek", "-1")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "--peek -1")
+}
+
+func TestAPeerThatIsNoBrokerIsToldFromOneThatIsAway(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, cause, address string
+		want                 []string
+	}{
+		{"nobody listens", "dial tcp 127.0.0.1:1: connect: connection refused", "127.0.0.1:1", []string{"cannot be reached (dial tcp", "Check the name"}},
+		{"no TLS there", "tls: first record does not look like a TLS handshake", "127.0.0.1:1", []string{"does not speak TLS", "add UseDevelopmentEmulator=true"}},
+		{"TLS there", "EOF", "127.0.0.1:1", []string{"hangs up", "UseDevelopmentEmulator"}},
+		{"another authority", "tls: failed to verify certificate: x509: unknown authority", "127.0.0.1:1", []string{"certificate", "proxy"}},
+		{"silence where nobody listens", "context deadline exceeded", "127.0.0.1:1", []string{"cannot be reached"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := config{connectionString: "Endpoint=sb://" + tt.address}.connectionProblem(tt.cause)
+			for _, word := range tt.want {
+				require.ErrorContains(t, p, word)
+			}
+		})
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	p := config{connectionString: "Endpoint=sb://" + l.Addr().String()}.connectionProblem("context deadline exceeded")
+	require.ErrorContains(t, p, "does not answer in AMQP")
+}
+
+func TestWhoIsNotSignedInLearnsHow(t *testing.T) {
+	t.Parallel()
+	err := errors.New("DefaultAzureCredential: failed to acquire a token.\nAttempted credentials: many")
+	f := config{namespace: "shop.servicebus.windows.net"}.aboutQueue(err)
+	require.Equal(t, "nobody is signed in to use shop.servicebus.windows.net", f.Text)
+	for _, word := range []string{"az login", "AZURE_CLIENT_ID", "AZURE_TOKEN_CREDENTIALS"} {
+		require.Contains(t, f.Fix, word)
+	}
 }
 
 func TestPeekShowsWhatWouldBeDecidedAndTouchesNothing(t *testing.T) {

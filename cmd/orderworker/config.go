@@ -100,11 +100,7 @@ func (c *config) checkStore() []error {
 
 // checkConnectionString checks what can be told from the text, and never repeats any of it.
 func (c *config) checkConnectionString() []error {
-	parts := map[string]string{}
-	for part := range strings.SplitSeq(c.connectionString, ";") {
-		name, value, _ := strings.Cut(part, "=")
-		parts[strings.ToLower(strings.TrimSpace(name))] = value
-	}
+	parts := connectionParts(c.connectionString)
 	u, err := url.Parse(parts["endpoint"])
 	if err != nil || u.Host == "" || u.Scheme != "sb" {
 		return fault("SERVICEBUS_CONNECTION_STRING: it has no Endpoint=sb://... part")
@@ -124,6 +120,16 @@ func (c *config) checkConnectionString() []error {
 		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", entity, c.queue))
 	}
 	return faults
+}
+
+// connectionParts are the parts of a connection string by their names in lower case.
+func connectionParts(text string) map[string]string {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		parts[strings.ToLower(strings.TrimSpace(name))] = value
+	}
+	return parts
 }
 
 func validHost(host string) bool {

@@ -36,7 +36,9 @@ type telemetry struct {
 func newTelemetry(ctx context.Context, environ []string) (*telemetry, error) {
 	t := &telemetry{}
 	starts := map[string]func(context.Context, *resource.Resource) error{"TRACES": t.startTraces, "METRICS": t.startMetrics, "LOGS": t.startLogs}
-	maps.DeleteFunc(starts, func(signal string, _ func(context.Context, *resource.Resource) error) bool { return !wantsSignal(environ, signal) })
+	maps.DeleteFunc(starts, func(signal string, _ func(context.Context, *resource.Resource) error) bool {
+		return !wantsSignal(environ, signal)
+	})
 	if len(starts) == 0 {
 		return t, nil
 	}

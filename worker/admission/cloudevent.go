@@ -54,13 +54,18 @@ func binaryEvent(m *azservicebus.ReceivedMessage) bool {
 // event without source is not taken for another that its data might look like.
 func eventKey(m *azservicebus.ReceivedMessage, envelope []byte) (identity.Key, *reason.Refusal) {
 	k := identity.Key{Kind: identity.CloudEvent}
+	binary := binaryEvent(m)
+	if !binary && !hasVersion(envelope) {
+		return identity.Key{}, missing("The message is no CloudEvent: its body has no \"specversion\", which every event has, and its properties have " +
+			"none of an event; source and id of the event are the key")
+	}
 	for _, part := range []struct {
 		name string
 		into *string
 	}{{"source", &k.Source}, {"id", &k.Value}} {
 		var v any
 		var refusal *reason.Refusal
-		if binaryEvent(m) {
+		if binary {
 			v, refusal = attribute(properties(m), part.name)
 		} else {
 			v, refusal = member(envelope, part.name)
@@ -70,18 +75,21 @@ func eventKey(m *azservicebus.ReceivedMessage, envelope []byte) (identity.Key, *
 		}
 		s, ok := v.(string)
 		if !ok {
-			return identity.Key{}, missing("The message is no CloudEvent with %q, neither in its properties nor in its body; source and id are the key", part.name)
+			return identity.Key{}, missing("The CloudEvent has no %q; source and id are the key", part.name)
 		}
 		*part.into = s
 	}
 	return k, nil
 }
 
+// hasVersion reports whether a body is an event in structured mode.
+func hasVersion(envelope []byte) bool {
+	_, ok := fingerprint.Extract(envelope, "/specversion")
+	return ok
+}
+
 // member reads a text attribute of an event in structured mode.
 func member(envelope []byte, name string) (any, *reason.Refusal) {
-	if _, ok := fingerprint.Extract(envelope, "/specversion"); !ok {
-		return nil, nil
-	}
 	raw, ok := fingerprint.Extract(envelope, "/"+name)
 	if !ok {
 		return nil, nil

@@ -160,6 +160,19 @@ func TestDecode(t *testing.T) {
 		{"a label that is null", labelled(data(text), "Content-Encoding", nil), body.Options{}, text},
 		{"identity", labelled(data(text), "Content-Encoding", "identity"), body.Options{}, text},
 		{"a character set for a label", labelled(data(text), "Content-Encoding", "utf-8"), body.Options{}, text},
+		{"a character set with a semicolon", labelled(data(text), "Content-Encoding", "UTF-8;"), body.Options{}, text},
+		{"a character set that the body is not in", labelled(data(text), "Content-Encoding", "utf-16"), body.Options{}, text},
+		{"Latin-1 for a label", labelled(data(text), "Content-Encoding", "latin1"), body.Options{}, text},
+		{"ISO 8859-1 for a label", labelled(data(text), "Content-Encoding", "iso-8859-1"), body.Options{}, text},
+		{"ISO 8859-15 for a label", labelled(data(text), "Content-Encoding", "ISO-8859-15"), body.Options{}, text},
+		{"a code page for a label", labelled(data(text), "Content-Encoding", "windows-1252"), body.Options{}, text},
+		{"a character set and what it says", labelled(data("\xe9"), "Content-Encoding", "iso-8859-1"), body.Options{}, reason.InvalidUTF8},
+		{"a character set and gzip", labelled(data(gz), "Content-Encoding", "utf-8, gzip"), body.Options{}, text},
+		{"zstd", labelled(data(text), "Content-Encoding", "zstd"), body.Options{}, reason.UnsupportedEncoding},
+		{"compress", labelled(data(text), "Content-Encoding", "compress"), body.Options{}, reason.UnsupportedEncoding},
+		{"gzip by the property of Rebus", labelled(data(gz), "rbs2-content-encoding", "gzip"), body.Options{}, text},
+		{"gzip by another content type", typed(data(gz), "application/x-gzip-compressed"), body.Options{}, text},
+		{"gzip within gzip", labelled(data(packed(t, gz)), "Content-Encoding", "gzip"), body.Options{}, reason.InvalidUTF8},
 
 		{"up to the bound", data(strings.Repeat("x", 100)), body.Options{MaxBytes: 100}, strings.Repeat("x", 100)},
 		{"beyond the bound", data(strings.Repeat("x", 101)), body.Options{MaxBytes: 100}, reason.TooLarge},
@@ -225,6 +238,34 @@ func TestABombCostsNoMoreThanTheBound(t *testing.T) {
 	require.Equal(t, reason.TooLarge, refusal.Reason)
 	allocated := after.TotalAlloc - before.TotalAlloc
 	require.Less(t, allocated, uint64(5*body.DefaultMaxBytes), "all that was ever allocated, kept or not")
+}
+
+func TestADetailSaysWhatToDoAboutGzip(t *testing.T) {
+	gz := packed(t, "{}")
+	_, refusal := body.Decode(data(gz), body.Options{})
+	require.Contains(t, refusal.Detail, "must set the application property Content-Encoding")
+	_, refusal = body.Decode(labelled(data(packed(t, gz)), "Content-Encoding", "gzip"), body.Options{})
+	require.Contains(t, refusal.Detail, "gzip within gzip: the sender must compress it once")
+}
+
+// TestManySmallPiecesCostNoMore counts all that is ever allocated for bodies of the smallest records and gzip members.
+func TestManySmallPiecesCostNoMore(t *testing.T) {
+	const size = body.DefaultMaxBytes
+	empty := packed(t, "")
+	for name, m := range map[string]*azservicebus.ReceivedMessage{
+		"empty records":      data(envelope("string", strings.Repeat("\xa8", size), "\x83")),
+		"records of a digit": data(envelope("string", strings.Repeat("\x82", size-1), "\x83")),
+		"empty gzip members": labelled(data(strings.Repeat(empty, size/len(empty))+packed(t, "1")), "Content-Encoding", "gzip"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, refusal := body.Decode(m, body.Options{})
+			runtime.ReadMemStats(&after)
+			require.Nil(t, refusal)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16*size))
+		})
+	}
 }
 
 func TestOptionsAreValidated(t *testing.T) {

@@ -65,13 +65,13 @@ func dataContract(data []byte) (name string, records []byte, ok bool) {
 }
 
 // unwrapRecords joins the text records of an envelope. They must be of the type's own kind, and the last must end the
-// element exactly at the end of the body.
+// element exactly at the end of the body. A record may be a single byte, so nothing is kept for each of them.
 func unwrapRecords(name string, records []byte) ([]byte, error) {
 	if name != "string" && name != "base64Binary" {
 		return nil, errors.New("only string and base64Binary are known")
 	}
-	var parts [][]byte
-	for {
+	var content []byte
+	for first := true; ; first = false {
 		if len(records) == 0 {
 			return nil, errors.New("the element does not end")
 		}
@@ -84,7 +84,11 @@ func unwrapRecords(name string, records []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		parts, records = append(parts, part), rest
+		if records = rest; first && ends {
+			content = part // The usual envelope has one record, whose bytes need not be copied.
+			break
+		}
+		content = append(content, part...)
 		if ends {
 			break
 		}
@@ -92,7 +96,7 @@ func unwrapRecords(name string, records []byte) ([]byte, error) {
 	if len(records) > 0 {
 		return nil, errors.New(strconv.Itoa(len(records)) + " bytes follow the end of the element")
 	}
-	return join(parts), nil
+	return content, nil
 }
 
 // textRecord reads one record after its type byte.

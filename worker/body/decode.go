@@ -60,7 +60,7 @@ var utf8BOM = []byte("\xef\xbb\xbf")
 
 // text prepares a text body.
 func (d *Decoded) text() *reason.Refusal {
-	content, refusal := Text(d.Bytes)
+	content, refusal := text(d.Bytes, d.Gunzipped)
 	d.BOM = len(content) < len(d.Bytes)
 	d.Bytes = content
 	return refusal
@@ -68,9 +68,11 @@ func (d *Decoded) text() *reason.Refusal {
 
 // Text returns content that is to be text: one byte order mark is dropped, UTF-8 is required, and blanks alone are no
 // content.
-func Text(content []byte) ([]byte, *reason.Refusal) {
+func Text(content []byte) ([]byte, *reason.Refusal) { return text(content, false) }
+
+func text(content []byte, gunzipped bool) ([]byte, *reason.Refusal) {
 	content = bytes.TrimPrefix(content, utf8BOM)
-	if refusal := checkText(content); refusal != nil {
+	if refusal := checkText(content, gunzipped); refusal != nil {
 		return nil, refusal
 	}
 	if len(bytes.TrimSpace(content)) == 0 {

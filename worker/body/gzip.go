@@ -49,19 +49,18 @@ func gunzip(data []byte, limit int) ([]byte, error) {
 }
 
 // saysGzip reads the labels of a message: the application property Content-Encoding (in any case, with or without the
-// hyphen), the AMQP property content-encoding and the content type. One that says gzip is enough.
+// hyphen, or as Rebus names it), the AMQP property content-encoding and the content type. One that says gzip is enough.
 func saysGzip(m *azservicebus.ReceivedMessage) (bool, *reason.Refusal) {
 	compressed := gzipType(m.ContentType)
 	labels, refusal := encodings(m)
 	for _, label := range labels {
 		gzips := 0
 		for _, coding := range strings.Split(label, ",") {
-			switch strings.ToLower(strings.TrimSpace(coding)) {
-			case "gzip", "x-gzip":
+			coding, _, _ = strings.Cut(strings.ToLower(coding), ";")
+			switch coding = strings.TrimSpace(coding); {
+			case coding == "gzip" || coding == "x-gzip":
 				gzips++
-			// Celery and others write the character set here; it is checked anyway.
-			case "", "identity", "none", "utf-8", "utf8", "us-ascii", "ascii", "7bit", "8bit", "binary":
-			default:
+			case !isPlain(coding) && !isCharset(coding):
 				gzips = 2
 			}
 		}
@@ -95,7 +94,11 @@ func encodings(m *azservicebus.ReceivedMessage) ([]string, *reason.Refusal) {
 }
 
 func isEncodingName(name string) bool {
-	return strings.EqualFold(name, "Content-Encoding") || strings.EqualFold(name, "ContentEncoding") || strings.EqualFold(name, "content_encoding")
+	switch strings.ToLower(name) {
+	case "content-encoding", "contentencoding", "content_encoding", "rbs2-content-encoding":
+		return true
+	}
+	return false
 }
 
 // properties are the application properties, also of a message that has them in its raw form alone.
@@ -111,7 +114,11 @@ func gzipType(contentType *string) bool {
 		return false
 	}
 	media, _, _ := mime.ParseMediaType(*contentType)
-	return media == "application/gzip" || media == "application/x-gzip" || strings.HasSuffix(media, "+gzip")
+	switch media {
+	case "application/gzip", "application/x-gzip", "application/gzip-compressed", "application/x-gzip-compressed":
+		return true
+	}
+	return strings.HasSuffix(media, "+gzip")
 }
 
 // shorten quotes a label of the sender for a refusal, cut to what a label may reasonably have.

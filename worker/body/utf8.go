@@ -8,7 +8,8 @@ import (
 )
 
 // checkText requires UTF-8, and names what the bytes look like when they are something else.
-func checkText(text []byte) *reason.Refusal {
+// Text that was compressed and begins like gzip was compressed twice.
+func checkText(text []byte, gunzipped bool) *reason.Refusal {
 	if order := utf16(text); order != "" {
 		return reason.Refuse(reason.InvalidUTF8, "The body is UTF-16 (%s), not UTF-8 (offset 0). The sender must encode its text as UTF-8.", order)
 	}
@@ -18,13 +19,18 @@ func checkText(text []byte) *reason.Refusal {
 	}
 	hint := "The sender must encode its text as UTF-8"
 	switch {
-	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
+	case gunzipped && bytes.HasPrefix(text, gzipMagic):
+		hint = "It is gzip within gzip: the sender must compress it once"
+	case bytes.HasPrefix(text, gzipMagic):
 		hint = "It begins like gzip: the sender must set the application property Content-Encoding to gzip"
 	case bytes.HasPrefix(text, []byte("\xac\xed\x00\x05")):
 		hint = "It begins like a serialised Java object: the sender must send JSON text"
 	}
 	return reason.Refuse(reason.InvalidUTF8, "The body is not UTF-8 text (offset %d of %d). %s.", offset, len(text), hint)
 }
+
+// gzipMagic is what every gzip member begins with.
+var gzipMagic = []byte("\x1f\x8b")
 
 // utf16 returns the byte order when the text carries the UTF-16 mark, or begins with an ASCII character in two bytes. Such
 // a beginning is valid UTF-8, but no text: it holds a NUL.

@@ -75,10 +75,7 @@ type frame struct {
 }
 
 // member is a member of an open object: its name in names and its text in out. An ignored one has no text.
-type member struct {
-	name, nameEnd int32
-	region
-}
+type member struct{ name, nameEnd, start, end int32 }
 
 // pick is a value that Only selects.
 type pick struct {
@@ -211,7 +208,7 @@ func (c *canonicaliser) readName(f *frame) error {
 	if f.kept > 0 {
 		c.out = append(c.out, ',')
 	}
-	c.members = append(roomFor(c.members, 1), member{int32(start), int32(len(c.names)), c.from(len(c.out), len(c.moved))})
+	c.members = append(roomFor(c.members, 1), member{name: int32(start), nameEnd: int32(len(c.names)), start: int32(len(c.out))})
 	c.out = append(c.appendString(raw), ':')
 	f.element = value{start: len(c.out), undo: undo, moved: len(c.moved), sel: f.sel.member(name)}
 	return nil
@@ -276,7 +273,7 @@ func (c *canonicaliser) leave(v value, reordered int) {
 		if v.sel.isOnly {
 			c.picking--
 			if c.ignoring == 0 {
-				c.picks = append(c.picks, pick{v.sel.only, slices.Clone(c.ordered(c.upTo(c.from(v.start, v.moved))))})
+				c.picks = append(c.picks, pick{v.sel.only, slices.Clone(c.ordered(c.since(v.start, v.moved)))})
 			}
 		}
 		if v.sel.ignored {
@@ -297,8 +294,7 @@ func (c *canonicaliser) leave(v value, reordered int) {
 	if f.object {
 		f.wantValue = false
 		if !drop {
-			m := &c.members[len(c.members)-1]
-			m.region = c.upTo(m.region)
+			c.members[len(c.members)-1].end = int32(len(c.out))
 		}
 	}
 }

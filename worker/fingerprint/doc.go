@@ -21,5 +21,7 @@
 // The form "bytes" hashes the body as it is.
 //
 // Everything here is a pure function, safe for concurrent use. Work and memory grow with the size of the body alone: nesting
-// costs no stack, and a number with a huge exponent costs no more than its text.
+// costs no stack, a path is written once however many values lie below it, members are put in order without a factor for the
+// depth, and a number with a huge exponent costs no more than its text. Tests hold that with bodies of 1.9 MB made to cost
+// the most.
 package fingerprint

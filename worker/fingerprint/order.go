@@ -1,5 +1,7 @@
 package fingerprint
 
+import "sort"
+
 // region is a stretch of the text as it arrived, and the range of the objects in it that are out of order.
 type region struct{ start, end, moved, movedEnd int32 }
 
@@ -7,18 +9,13 @@ type region struct{ start, end, moved, movedEnd int32 }
 // the first of the objects within it.
 type moved struct{ start, end, part, partEnd, inner int32 }
 
-func (c *canonicaliser) from(start, moved int) region {
-	return region{start: int32(start), moved: int32(moved)}
-}
-
-// upTo ends a region where the text ends now.
-func (c *canonicaliser) upTo(r region) region {
-	r.end, r.movedEnd = int32(len(c.out)), int32(len(c.moved))
-	return r
+// since returns the region from a position, and from the object noted next there, to the end of the text.
+func (c *canonicaliser) since(start, moved int) region {
+	return region{start: int32(start), end: int32(len(c.out)), moved: int32(moved), movedEnd: int32(len(c.moved))}
 }
 
 // all is the whole text.
-func (c *canonicaliser) all() region { return c.upTo(region{}) }
+func (c *canonicaliser) all() region { return c.since(0, 0) }
 
 // order puts the members of an object that is about to be closed in the order of own, at once or in the end.
 func (c *canonicaliser) order(f *frame, own []member) {
@@ -52,11 +49,21 @@ func (c *canonicaliser) note(f *frame, own []member) {
 	c.parts = roomFor(c.parts, f.kept)
 	for i := range own {
 		if own[i].end != 0 {
-			c.parts = append(c.parts, own[i].region)
+			c.parts = append(c.parts, c.region(own[i], f.moved))
 		}
 	}
 	m.partEnd = int32(len(c.parts))
 	c.moved = append(roomFor(c.moved, 1), m)
+}
+
+// region returns the text of a member whose object noted its first within at inner. The noted objects stand in the order in
+// which they end.
+func (c *canonicaliser) region(m member, inner int) region {
+	noted := c.moved[inner:]
+	endsBy := func(position int32) int32 {
+		return int32(inner + sort.Search(len(noted), func(i int) bool { return noted[i].end > position }))
+	}
+	return region{start: m.start, end: m.end, moved: endsBy(m.start), movedEnd: endsBy(m.end)}
 }
 
 // drop removes the newest value, with the comma and the name before it.

@@ -10,7 +10,7 @@ import (
 
 // TestAByteMovesAsOftenAsABodyCanBeHalved counts the bytes that are moved to put members in order.
 func TestAByteMovesAsOftenAsABodyCanBeHalved(t *testing.T) {
-	const size = 1_900_000
+	const size = 1_000_000
 	chain := func(depth int, inner, after string) string {
 		return strings.Repeat(`{"n":0,"m":`, depth) + inner + strings.Repeat(after+`,"a":0}`, depth)
 	}

@@ -160,6 +160,20 @@ func TestTheKeyOfAMessageWhoseBodyIsUnreadable(t *testing.T) {
 	require.Equal(t, identity.Text("7"), key)
 }
 
+func TestTheDetailSaysWhatAnEventLacks(t *testing.T) {
+	a := newAdmitter(t, admission.Config{KeySource: admission.FromCloudEvents()})
+	for text, want := range map[string]string{
+		`{"id":"1","source":"/s"}`:            `its body has no "specversion"`,
+		`{"specversion":"1.0","id":"1"}`:      `no "source"`,
+		`{"specversion":"1.0","source":1}`:    `"source" is not a string`,
+		`{"specversion":"1.0","source":"/s"}`: `no "id"`,
+	} {
+		_, refusal := a.Admit(simple("m", text))
+		require.Equal(t, reason.MissingMessageID, refusal.Reason)
+		require.Contains(t, refusal.Detail, want)
+	}
+}
+
 func TestNoMessageAtAll(t *testing.T) {
 	for _, source := range []admission.KeySource{
 		admission.FromMessageID(), admission.FromProperty("id"), admission.FromBody("/id"), admission.FromCloudEvents(),
@@ -252,6 +266,8 @@ func TestMemoryStaysWithinAMultipleOfTheMessage(t *testing.T) {
 		"many members": `{"zz":0` + members(size) + `}`,
 		"escapes":      `{"a":"` + strings.Repeat(`\u0001`, size/6) + `"}`,
 		"brackets":     strings.Repeat("[", size),
+		"deep":         strings.Repeat(`{"n":0,"m":`, 120) + `"` + strings.Repeat("x", size) + `"` + strings.Repeat(`,"a":0}`, 120),
+		"long names":   strings.Repeat(`{"`+strings.Repeat("n", size/200)+`":`, 100) + `[1` + strings.Repeat(",1", size/4) + `]` + strings.Repeat("}", 100),
 		"two sections": `{"a":"` + strings.Repeat("x", size) + `"}`,
 		"gzip":         string(scenario.Gzip(t, bytes.Repeat([]byte("x"), 2*size))),
 	} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // breakerState is one of the states of a [breaker].
@@ -50,6 +52,9 @@ type breaker struct {
 	since    time.Time     // when it opened
 	heard    time.Time     // when a commit or a probe last told of the store
 	changed  chan struct{} // closed at the next change
+	suspects suspects
+	// suspectsTurn lets a suspect try in this trial, since nobody else came.
+	suspectsTurn bool
 }
 
 // A breakerChange tells that the breaker opened, or closed after some time.
@@ -61,25 +66,35 @@ type breakerChange struct {
 }
 
 func newBreaker(c BreakerConfig, capacity int, notify func(breakerChange)) *breaker {
-	return &breaker{config: c, capacity: capacity, notify: notify, changed: make(chan struct{})}
+	return &breaker{
+		config: c, capacity: capacity, notify: notify, changed: make(chan struct{}),
+		suspects: suspects{seen: map[int64]*failures{}},
+	}
 }
 
 // A permit allows one commit. It must be given back by [breaker.report].
-type permit struct{ epoch int }
+type permit struct {
+	epoch    int
+	sequence int64
+}
 
 // errNoPermit is returned when a commit may not start and must not wait any longer.
 var errNoPermit = errors.New("worker: the store cannot be used, and the message is not held any longer")
 
-// acquire waits until a commit may start. It returns errNoPermit when ctx ends or stop is closed before.
-func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}) (permit, error) {
+// acquire waits until the commit of a message may start. It returns errNoPermit when ctx ends or stop is closed before.
+func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}, sequence int64) (permit, error) {
 	b.mu.Lock()
-	for !b.permitsLocked() {
+	suspect := b.suspects.is(sequence)
+	if suspect && b.state == breakerTrial {
+		b.broadcastLocked() // it is about to wait, which makes room for another message to be tried first
+	}
+	for !b.permitsLocked(suspect) {
 		if ctx.Err() != nil || closed(stop) {
 			b.mu.Unlock()
 			return permit{}, errNoPermit
 		}
 		changed := b.changed
-		b.waiting++
+		b.waitLocked(suspect, 1)
 		b.mu.Unlock()
 		select {
 		case <-changed:
@@ -87,45 +102,73 @@ func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}) (permit, er
 		case <-stop:
 		}
 		b.mu.Lock()
-		b.waiting--
+		b.waitLocked(suspect, -1)
 	}
 	b.active++
-	p := permit{epoch: b.epoch}
+	p := permit{epoch: b.epoch, sequence: sequence}
 	b.mu.Unlock()
 	return p, nil
 }
 
-func (b *breaker) permitsLocked() bool {
+// waitLocked counts one more or one fewer that waits for a permit.
+func (b *breaker) waitLocked(suspect bool, n int) {
+	b.waiting += n
+	if suspect {
+		b.suspects.waiting += n
+	}
+}
+
+func (b *breaker) permitsLocked(suspect bool) bool {
 	switch b.state {
 	case breakerClosed:
 		return true
 	case breakerTrial:
-		return b.active == 0
+		return b.active == 0 && (!suspect || b.suspectsTurn)
 	case breakerRamp:
 		return b.active < b.limit
 	}
 	return false
 }
 
-// report gives a permit back and tells what the store answered, as the cause of the result.
-func (b *breaker) report(p permit, r Result) {
+// report gives a permit back and tells what the store answered, as the cause of the result. It returns the result, with
+// another cause when the failure is known to be the message's own.
+func (b *breaker) report(p permit, r Result) Result {
 	b.mu.Lock()
 	var change breakerChange
 	b.heard = time.Now()
+	if r.Cause == CauseCommitted || r.Cause == CauseContradicted || r.Cause == CauseUnstorable {
+		b.suspects.cleared(p.sequence)
+	}
 	if p.epoch == b.epoch {
 		b.active--
-		change = b.countLocked(r)
+		change = b.countLocked(p, r)
 		if b.state != breakerClosed {
 			b.broadcastLocked()
 		}
+		r = b.ownLocked(p, r)
 	}
 	b.mu.Unlock()
 	b.tell(change)
+	return r
 }
 
-func (b *breaker) countLocked(r Result) breakerChange {
+// ownLocked turns a failure that is blamed on the store into one of the message's own, when that is known.
+func (b *breaker) ownLocked(p permit, r Result) Result {
+	unavailable := r.Cause == CauseUnavailable || r.Cause == CauseMisconfigured
+	if !unavailable || !b.suspects.own(p.sequence, b.heard) {
+		return r
+	}
+	r.Cause, r.Reason, r.RetryAfter = CauseUncertain, reason.NeverStorable, 0
+	r.Detail = "The store commits other messages, and has refused this one for a long time with an answer that does not say why: " + r.Err.Error()
+	return r
+}
+
+func (b *breaker) countLocked(p permit, r Result) breakerChange {
 	switch r.Cause {
 	case CauseUnavailable, CauseMisconfigured:
+		if b.suspects.failed(p.sequence, b.state == breakerTrial, b.heard) && b.state != breakerTrial {
+			return breakerChange{} // others are committed meanwhile
+		}
 		b.failures++
 		fatal := r.Cause == CauseMisconfigured
 		if fatal || b.state != breakerClosed || b.failures >= b.config.Failures {
@@ -213,7 +256,7 @@ func (b *breaker) probed(r Result) {
 		change = breakerChange{closed: true}
 		b.broadcastLocked()
 	default:
-		b.state = breakerTrial
+		b.state, b.suspectsTurn = breakerTrial, false
 		b.broadcastLocked()
 	}
 	b.mu.Unlock()
@@ -243,30 +286,58 @@ func (b *breaker) checked(r Result, begun time.Time) {
 // trialWait is how long a trial waits for a message to try.
 const trialWait = 10 * time.Second
 
-// unproven ends a trial for which there was nothing to try: the store's own word must do then.
-func (b *breaker) unproven() {
+// unproven ends a trial for which there was nothing to try: the store's own word must do then. When only suspects wait, it is
+// their turn.
+func (b *breaker) unproven(inProcess int) {
 	b.mu.Lock()
 	var change breakerChange
-	if b.state == breakerTrial && b.waiting == 0 && b.active == 0 {
+	switch {
+	case b.state != breakerTrial || b.active > 0:
+	case inProcess == 0:
 		change = b.rampLocked()
+	case b.waiting > 0 && b.waiting == b.suspects.waiting && !b.suspectsTurn:
+		b.suspectsTurn = true
+		b.broadcastLocked()
 	}
 	b.mu.Unlock()
 	b.tell(change)
 }
 
-// room returns how many more messages may be in process when inProcess are.
+// room returns how many more messages may be in process when inProcess are. Suspects take no room from others, up to twice
+// the capacity.
 func (b *breaker) room(inProcess int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	most := 2*b.capacity - inProcess
 	switch b.state {
 	case breakerClosed:
-		return b.capacity - inProcess
+		return min(b.capacity+b.suspects.present-inProcess, most)
 	case breakerTrial:
-		return 1 - inProcess
+		return min(1+b.suspects.waiting-inProcess, most)
 	case breakerRamp:
-		return min(b.limit, b.capacity) - inProcess
+		return min(min(b.limit, b.capacity)+b.suspects.present-inProcess, most)
 	}
 	return 0
+}
+
+// entered and left tell that a delivery of a message is in process, and no longer is.
+func (b *breaker) entered(sequence int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.suspects.enter(sequence)
+}
+
+func (b *breaker) left(sequence int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.suspects.leave(sequence)
+}
+
+// suspected reports whether a message is a suspect.
+func (b *breaker) suspected(sequence int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.suspects.is(sequence)
 }
 
 // watch returns the state and a channel that is closed at the next change of it.

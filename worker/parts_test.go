@@ -90,8 +90,10 @@ func TestTheBreakerByItself(t *testing.T) {
 		b.probed(Result{})
 		return b, &changes
 	}
+	sequence := int64(100)
 	try := func(t *testing.T, b *breaker, r Result) {
-		p, err := b.acquire(t.Context(), nil)
+		sequence++ // each try is another message
+		p, err := b.acquire(t.Context(), nil, sequence)
 		require.NoError(t, err)
 		b.report(p, r)
 	}
@@ -101,7 +103,7 @@ func TestTheBreakerByItself(t *testing.T) {
 		b := newBreaker(config, 4, func(breakerChange) {})
 		stop := make(chan struct{})
 		close(stop)
-		_, err := b.acquire(t.Context(), stop)
+		_, err := b.acquire(t.Context(), stop, 1)
 		require.ErrorIs(t, err, errNoPermit)
 		require.Zero(t, b.room(0))
 		require.Zero(t, b.probeWait(), "the first probe is at once")
@@ -144,11 +146,11 @@ func TestTheBreakerByItself(t *testing.T) {
 		require.Equal(t, breakerTrial, state(b))
 		require.Equal(t, 1, b.room(0))
 		require.Zero(t, b.room(1))
-		p, err := b.acquire(t.Context(), nil)
+		p, err := b.acquire(t.Context(), nil, 1)
 		require.NoError(t, err)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = b.acquire(ended, nil)
+		_, err = b.acquire(ended, nil, 1)
 		require.ErrorIs(t, err, errNoPermit, "a second trial waits")
 		b.report(p, uncertain)
 		require.Equal(t, breakerTrial, state(b), "a message of its own fault proves nothing")
@@ -176,7 +178,7 @@ func TestTheBreakerByItself(t *testing.T) {
 	})
 	t.Run("a result from before it opened says nothing", func(t *testing.T) {
 		b, _ := fresh()
-		old, err := b.acquire(t.Context(), nil)
+		old, err := b.acquire(t.Context(), nil, 1)
 		require.NoError(t, err)
 		try(t, b, forbidden)
 		b.report(old, good)
@@ -189,7 +191,7 @@ func TestTheBreakerByItself(t *testing.T) {
 		b, changes := fresh()
 		try(t, b, forbidden)
 		b.probed(Result{})
-		b.unproven()
+		b.unproven(0)
 		require.Equal(t, breakerRamp, state(b))
 		require.True(t, (*changes)[2].closed)
 	})

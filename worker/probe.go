@@ -25,9 +25,7 @@ func (w *Worker) probeLoop(ctx context.Context) {
 		case <-changed:
 		case <-ctx.Done():
 		case <-trialOver(state):
-			if w.slots.inUse() == 0 {
-				w.breaker.unproven()
-			}
+			w.breaker.unproven(w.slots.inUse())
 		case <-time.After(quietAfter + rand.N(quietAfter)):
 			w.checkUp(ctx)
 		}

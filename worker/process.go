@@ -14,6 +14,8 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	defer w.slots.done()
 	w.flight.add(d.sequence())
 	defer w.flight.remove(d.sequence())
+	w.breaker.entered(d.sequence())
+	defer w.breaker.left(d.sequence())
 	ctx, span := w.telemetry.startSpan(ctx, d)
 	defer span.End()
 	received := d.event(EventReceived)
@@ -74,7 +76,7 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 				r.Cause = 0
 			}
 		case hold:
-			if w.pauseForStore(ctx, wait) {
+			if w.pauseForStore(ctx, d, wait) {
 				r.Cause = 0
 			}
 		default:
@@ -112,7 +114,7 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 // commit waits for a permit, makes sure of the lock, and commits.
 func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 	wctx, cancel := w.waiting(ctx, d)
-	p, err := w.breaker.acquire(wctx, w.stop)
+	p, err := w.breaker.acquire(wctx, w.stop, d.sequence())
 	cancel()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -126,12 +128,9 @@ func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 		if cause := context.Cause(ctx); cause != nil {
 			r = r.interrupted(cause)
 		}
-		w.breaker.report(p, r)
-		return r
+		return w.breaker.report(p, r)
 	}
-	r = w.pipeline.commit(ctx, r)
-	w.breaker.report(p, r)
-	return r
+	return w.breaker.report(p, w.pipeline.commit(ctx, r))
 }
 
 // waiting is the context of a commit that waits for the store. It ends when the message has been held for long enough, if
@@ -160,9 +159,12 @@ func (w *Worker) waitFor(r Result, try int) time.Duration {
 }
 
 // pauseForStore waits for d before the next commit. When the breaker is not closed the breaker has the say over when that
-// is, so there is no wait of the message's own: it gets in line.
-func (w *Worker) pauseForStore(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
+// is, so there is no wait of the message's own: it gets in line. A suspect waits all the same, for the breaker lets it through.
+func (w *Worker) pauseForStore(ctx context.Context, d *delivery, wait time.Duration) bool {
+	if w.breaker.suspected(d.sequence()) {
+		return sleepUnless(ctx, w.stop, wait)
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
 		state, changed := w.breaker.watch()

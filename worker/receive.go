@@ -99,8 +99,7 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 
 // room returns how many messages may be asked for.
 func (w *Worker) room() int {
-	used := w.slots.inUse()
-	n := min(w.config.Concurrency-used, w.breaker.room(used))
+	n := w.breaker.room(w.slots.inUse())
 	if n > 1 && time.Now().Before(w.isolateUntil) {
 		return 1
 	}

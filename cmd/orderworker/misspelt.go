@@ -74,3 +74,14 @@ func editDistance(a, b string) int {
 	}
 	return last[len(b)]
 }
+
+// closest returns the word that a misspelt one was probably meant to be, and nothing when none is near.
+func closest(name string, words []string) string {
+	best, least := "", max(2, len(name)/3)+1
+	for _, w := range words {
+		if d := editDistance(strings.ToLower(name), w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}

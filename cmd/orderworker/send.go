@@ -1,23 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/spf13/cobra"
-
-	"github.com/orderworker/orderworker/worker/messagejson"
 )
-
-// maxLine is the longest line read, above any message that a queue takes.
-const maxLine = 128 << 20
 
 // sendTimeout bounds one send, reconnects included.
 const sendTimeout = 30 * time.Second
@@ -31,9 +23,11 @@ func newSend(sys system) *cobra.Command {
 
 A line is one message: {"message_id":"1042","body":{"orderId":"1042","amount":40}}.
 Every line is checked before the first message is sent. Blank lines are skipped.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | orderworker send
+  orderworker send --check orders.jsonl`,
+		Args: atMostOneFile,
 		RunE: func(c *cobra.Command, args []string) error {
-			lines, err := readLines(sys.stdin, args)
+			lines, err := readFile(sys, args)
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
@@ -53,51 +47,17 @@ Every line is checked before the first message is sent. Blank lines are skipped.
 	return c
 }
 
-// numbered is a message with the line on which it stands.
-type numbered struct {
-	line    int
-	message *azservicebus.AMQPAnnotatedMessage
-}
-
-func readLines(stdin io.Reader, args []string) ([]numbered, error) {
-	name, in := "standard input", stdin
-	if len(args) == 1 && args[0] != "-" {
-		f, err := os.Open(args[0])
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		name, in = args[0], f
+func atMostOneFile(c *cobra.Command, args []string) error {
+	if len(args) <= 1 {
+		return nil
 	}
-	var lines []numbered
-	var faults []error
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxLine)
-	for n := 1; scanner.Scan(); n++ {
-		text := bytes.TrimSpace(scanner.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		m, err := messagejson.Decode(text)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s, line %d: %w", name, n, err))
-			continue
-		}
-		lines = append(lines, numbered{line: n, message: m})
-	}
-	if err := scanner.Err(); err != nil {
-		faults = append(faults, fmt.Errorf("%s: %w", name, err))
-	}
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("nothing was sent:\n%w", errors.Join(indent(faults)...))
-	}
-	return lines, nil
+	return withCode(exitUsage, fmt.Errorf("%s takes one FILE at most, and not also %q. Send them one after the other: cat A B | %s", c.CommandPath(), args[1], c.CommandPath()))
 }
 
 func sendAll(ctx context.Context, cfg config, lines []numbered, out io.Writer) error {
 	k, err := newConnector(cfg)
 	if err != nil {
-		return err
+		return withCode(exitUsage, err)
 	}
 	k.impatient = true
 	client, err := k.serviceBus()
@@ -110,7 +70,11 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, out io.Writer) e
 		return err
 	}
 	for i, l := range lines {
-		if err := sendOne(ctx, sender, l.message); err != nil {
+		err := sendOne(ctx, sender, l.message)
+		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
+			err = fmt.Errorf("the message is larger than queue %q takes. Its line has %d bytes; a queue takes 256 KB in the tier Standard, and in Premium 1 MB unless it is set to more", cfg.queue, l.size)
+		}
+		if err != nil {
 			return fmt.Errorf("line %d was not sent, nor anything after it; %d message(s) before it were: %w", l.line, i, explainBroker(cfg, err))
 		}
 	}

@@ -2,12 +2,11 @@ package messagejson
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -21,14 +20,9 @@ const (
 
 // Decode reads one line. Its error names the member that is wrong.
 func Decode(text []byte) (*azservicebus.AMQPAnnotatedMessage, error) {
-	var l line
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
-		return nil, fmt.Errorf("not a message line: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("not a message line: something follows the object")
+	l, err := readLine(text)
+	if err != nil {
+		return nil, err
 	}
 	m := &azservicebus.AMQPAnnotatedMessage{Properties: &azservicebus.AMQPAnnotatedMessageProperties{}}
 	for _, part := range []struct {
@@ -44,6 +38,31 @@ func Decode(text []byte) (*azservicebus.AMQPAnnotatedMessage, error) {
 		}
 	}
 	return m, nil
+}
+
+// readLine reads the members of a line by their exact names. The decoder of structs would take Body for body.
+func readLine(text []byte) (line, error) {
+	var l line
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok && json.NewDecoder(bytes.NewReader(text)).Decode(&members) == nil {
+			return l, errors.New("not a message line: something follows the object. A message stands on a line of its own")
+		}
+		return l, explain(err)
+	}
+	if members == nil {
+		return l, errors.New("not a message line: a line is one object, and this is null")
+	}
+	known := Members()
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) {
+			return l, &UnknownMemberError{Name: name}
+		}
+	}
+	if err := json.Unmarshal(text, &l); err != nil {
+		return l, explain(err)
+	}
+	return l, nil
 }
 
 func readMessageID(l line, m *azservicebus.AMQPAnnotatedMessage) error {
@@ -63,9 +82,9 @@ func readMessageID(l line, m *azservicebus.AMQPAnnotatedMessage) error {
 	if raw, ok := forms["binary_hex"]; ok {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return err
+			return errors.New("binary_hex must be a string")
 		}
-		id, err := hex.DecodeString(text)
+		id, err := decodeHex(text)
 		m.Properties.MessageID = id
 		return err
 	}
@@ -80,7 +99,7 @@ func readProperties(l line, m *azservicebus.AMQPAnnotatedMessage) error {
 	p.To, p.ReplyTo, p.ReplyToGroupID = l.To, l.ReplyTo, l.ReplyToGroup
 	p.GroupID, p.GroupSequence = l.SessionID, l.GroupSequence
 	if l.UserID != nil {
-		id, err := base64.StdEncoding.DecodeString(*l.UserID)
+		id, err := decodeBase64(*l.UserID)
 		if err != nil {
 			return fmt.Errorf("user_id_b64: %w", err)
 		}
@@ -100,7 +119,7 @@ func parseTime(text *string) (*time.Time, error) {
 	if text == nil {
 		return nil, nil
 	}
-	t, err := time.Parse(time.RFC3339Nano, *text)
+	t, err := decodeTime(*text)
 	return &t, err
 }
 
@@ -228,7 +247,7 @@ func readTextBody(raw json.RawMessage, m *azservicebus.AMQPAnnotatedMessage) err
 
 func readBase64(m *azservicebus.AMQPAnnotatedMessage, sections ...string) error {
 	for _, s := range sections {
-		data, err := base64.StdEncoding.DecodeString(s)
+		data, err := decodeBase64(s)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package messagejson_test
 
 import (
 	"math"
+	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -65,6 +67,44 @@ func TestAWrongLineIsRefusedByName(t *testing.T) {
 	} {
 		_, err := messagejson.Decode([]byte(line))
 		require.ErrorContains(t, err, want, line)
+	}
+}
+
+func TestEveryMemberIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	for _, name := range messagejson.Members() {
+		require.Regexp(t, `(?m)^//\t`+name+` +\S`, string(text))
+	}
+	require.Len(t, regexp.MustCompile(`(?m)^//\t[a-z]`).FindAll(text, -1), len(messagejson.Members()), "and nothing else is")
+}
+
+func TestAFaultIsSaidInTheWordsOfALine(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, line, want string }{
+		{"a number for an id", `{"message_id":17}`, `message_id must be a string, and is a number; for an id that is no text use message_id_amqp, such as {"ulong":42}`},
+		{"text for a priority", `{"priority":"high"}`, `priority must be a whole number from 0 to 255, and is a string`},
+		{"a priority that is too high", `{"priority":256}`, `priority must be a whole number from 0 to 255, and is a number 256`},
+		{"text for a flag", `{"durable":"yes"}`, `durable must be true or false, and is a string`},
+		{"an array for properties", `{"application_properties":[1]}`, `application_properties must be an object, and is an array`},
+		{"another case", `{"Message_ID":"1"}`, `there is no member "Message_ID"`},
+		{"a line cut short", `{"message_id":"1"`, `not a message line: it ends too early. A message stands on one line`},
+		{"no JSON", `{message_id:1}`, `not a message line: it is no JSON from byte 2 on. A message is one object on one line`},
+		{"text", `"hello"`, `not a message line: a line is one object, and this is a string`},
+		{"null", `null`, `not a message line: a line is one object, and this is null`},
+		{"no base64", `{"body_b64":"%"}`, `body: "%" is not base64`},
+		{"no hexadecimal", `{"message_id_amqp":{"binary_hex":"xy"}}`, `message_id: "xy" is not hexadecimal, two digits for each byte`},
+		{"no time", `{"creation_time":"today"}`, `properties: creation_time: "today" is not a time such as 2026-11-30T08:15:00Z`},
+		{"an int that is too large", `{"application_properties":{"p":{"int":2147483648}}}`, `application_properties: "p": int: "2147483648" is not a whole number from -2147483648 to 2147483647`},
+		{"a negative ulong", `{"message_id_amqp":{"ulong":-1}}`, `message_id: ulong: "-1" is not a whole number from 0 to 18446744073709551615`},
+		{"a double that is too large", `{"application_properties":{"p":1e999}}`, `application_properties: "p": 1e999 is a number that no double can hold`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := messagejson.Decode([]byte(tt.line))
+			require.EqualError(t, err, tt.want)
+		})
 	}
 }
 

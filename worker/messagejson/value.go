@@ -35,7 +35,11 @@ func fromPlain(v any) (any, error) {
 		if n, err := v.Int64(); err == nil {
 			return n, nil
 		}
-		return v.Float64()
+		f, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("%s is a number that no double can hold", shortened(v.String()))
+		}
+		return f, nil
 	case []any:
 		return decodeList(v)
 	case map[string]any:
@@ -124,49 +128,63 @@ func decodeScalar(name, text string) (any, error) {
 	case "string":
 		return text, nil
 	case "string_b64":
-		b, err := base64.StdEncoding.DecodeString(text)
+		b, err := decodeBase64(text)
 		return string(b), err
 	case "symbol":
 		return amqp.Symbol(text), nil
 	case "byte":
-		return signed[int8](text, 8)
+		return signed[int8](name, text, 8)
 	case "short":
-		return signed[int16](text, 16)
+		return signed[int16](name, text, 16)
 	case "int":
-		return signed[int32](text, 32)
+		return signed[int32](name, text, 32)
 	case "long":
-		return signed[int64](text, 64)
+		return signed[int64](name, text, 64)
 	case "ubyte":
-		return unsigned[uint8](text, 8)
+		return unsigned[uint8](name, text, 8)
 	case "ushort":
-		return unsigned[uint16](text, 16)
+		return unsigned[uint16](name, text, 16)
 	case "uint":
-		return unsigned[uint32](text, 32)
+		return unsigned[uint32](name, text, 32)
 	case "ulong":
-		return unsigned[uint64](text, 64)
+		return unsigned[uint64](name, text, 64)
 	case "float":
-		f, err := strconv.ParseFloat(text, 32)
+		f, err := decodeFloat(name, text, 32)
 		return float32(f), err
 	case "double":
-		return strconv.ParseFloat(text, 64)
+		return decodeFloat(name, text, 64)
 	case "uuid":
 		return parseUUID(text)
 	case "timestamp":
-		return time.Parse(time.RFC3339Nano, text)
+		return decodeTime(text)
 	case "binary_b64":
-		return base64.StdEncoding.DecodeString(text)
+		return decodeBase64(text)
 	}
 	return nil, fmt.Errorf("%q is not a type that messages can carry here", name)
 }
 
-func signed[T int8 | int16 | int32 | int64](text string, bits int) (any, error) {
+func signed[T int8 | int16 | int32 | int64](name, text string, bits int) (any, error) {
 	n, err := strconv.ParseInt(text, 10, bits)
-	return T(n), err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %q is not a whole number from %d to %d", name, shortened(text), int64(-1)<<(bits-1), int64(1)<<(bits-1)-1)
+	}
+	return T(n), nil
 }
 
-func unsigned[T uint8 | uint16 | uint32 | uint64](text string, bits int) (any, error) {
+func unsigned[T uint8 | uint16 | uint32 | uint64](name, text string, bits int) (any, error) {
 	n, err := strconv.ParseUint(text, 10, bits)
-	return T(n), err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %q is not a whole number from 0 to %d", name, shortened(text), uint64(math.MaxUint64)>>(64-bits))
+	}
+	return T(n), nil
+}
+
+func decodeFloat(name, text string, bits int) (float64, error) {
+	f, err := strconv.ParseFloat(text, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is not a number that it can hold", name, shortened(text))
+	}
+	return f, nil
 }
 
 func parseUUID(text string) (amqp.UUID, error) {

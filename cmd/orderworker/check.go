@@ -26,8 +26,13 @@ func newCheck(sys system) *cobra.Command {
 		Use: "check", Short: "Look whether the worker could work, change nothing, and say how to mend what is wrong", Args: needArgs(),
 		Long: `Look whether the worker could work, change nothing, and say how to mend what is wrong.
 
-Reads the container and peeks into the queue with the rights of the worker itself. Exit code 3 when a fault was found.
-With --peek N it also shows what the worker would decide for the next N messages, without touching them.`,
+Reads the container and peeks into the queue with the rights of the worker itself. With --peek N it also shows what the
+worker would decide for the next N messages, without touching them.
+
+` + secretSettings(settings()) + `
+
+Exit codes: 0 when the worker could work, 1 when the check itself failed, 2 when a setting or the command is wrong, 3 when a
+fault was found.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
 				return withCode(exitUsage, fmt.Errorf("-o %q is neither table nor json", output))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -75,8 +76,9 @@ func newRoot(sys system) *cobra.Command {
 	root.SetOut(sys.stdout)
 	root.SetErr(sys.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return withCode(exitUsage, fmt.Errorf("%w. See %s --help", err, c.CommandPath()))
+		return withCode(exitUsage, fmt.Errorf("%w. See %s --help", flagFault(err), c.CommandPath()))
 	})
+	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
 	return root
 }
@@ -94,19 +96,71 @@ func group(use, short string) *cobra.Command {
 	}
 }
 
-// needArgs is cobra.ExactArgs with a usage error that says what was expected.
-func needArgs(names ...string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == len(names) {
-			return nil
-		}
-		return withCode(exitUsage, fmt.Errorf("%s takes %s, not %d arguments", c.CommandPath(), describe(names), len(args)))
+// newHelp shows the help of a command. Cobra's own ends well for a command that there is not.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return withCode(exitUsage, fmt.Errorf("there is no command %q. See %s --help", strings.Join(args, " "), root.CommandPath()))
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
 	}
 }
 
-func describe(names []string) string {
-	if len(names) == 0 {
-		return "no arguments"
+// flagFault says in plain words what the parser of flags found.
+func flagFault(err error) error {
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		dashes := "--"
+		if e.GetSpecifiedShortnames() != "" {
+			dashes = "-"
+		}
+		return fmt.Errorf("there is no flag %s%s", dashes, e.GetSpecifiedName())
 	}
-	return strings.Join(names, " ")
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("--%s needs a value", e.GetFlag().Name)
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("--%s %q is not %s", e.GetFlag().Name, e.GetValue(), valueKind(e.GetFlag().Value.Type()))
+	}
+	return err
+}
+
+// valueKind names the type of a flag's value for people.
+func valueKind(kind string) string {
+	switch {
+	case kind == "bool":
+		return "true or false"
+	case kind == "duration":
+		return "a duration such as 90s or 5m"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	}
+	return "a value that it takes"
+}
+
+// needArgs is cobra.ExactArgs with a usage error that says what was expected.
+func needArgs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == len(names):
+			return nil
+		case len(names) == 0:
+			return withCode(exitUsage, fmt.Errorf("%s takes no arguments, and was given %q. See %s --help", c.CommandPath(), args[0], c.CommandPath()))
+		}
+		return withCode(exitUsage, fmt.Errorf("%s takes %s, and was given %s. See %s --help", c.CommandPath(), strings.Join(names, " "), count(len(args)), c.CommandPath()))
+	}
+}
+
+func count(n int) string {
+	switch n {
+	case 0:
+		return "nothing"
+	case 1:
+		return "one argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
 }

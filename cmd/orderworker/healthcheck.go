@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,15 +17,23 @@ func newHealthcheck(sys system) *cobra.Command {
 	var path string
 	c := &cobra.Command{
 		Use: "healthcheck", Short: "Ask the worker on this machine whether it is alive", Args: needArgs(),
+		Long: `Ask the worker on this machine whether it is alive, for an image that has no shell.
+
+It asks at the address in WORKER_HEALTH_ADDRESS, which must be the same for it and for the worker (127.0.0.1:8080 when it is
+not set). Exit code 0 when the answer is 200 OK, 1 for another answer or none, 2 when the address or the path is wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			address, err := healthAddress(sys.environ)
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
+			path := "/" + strings.TrimPrefix(path, "/")
+			if path != "/livez" && path != "/readyz" {
+				return withCode(exitUsage, fmt.Errorf("--path %s: the worker answers at /livez and /readyz only", path))
+			}
 			return probe(c.Context(), "http://"+address+path)
 		},
 	}
-	c.Flags().StringVar(&path, "path", "/livez", "what to ask: /livez or /readyz")
+	c.Flags().StringVar(&path, "path", "/livez", "what to ask: /livez, or /readyz")
 	return c
 }
 
@@ -35,8 +45,11 @@ func healthAddress(environ []string) (string, error) {
 		address = v
 	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("WORKER_HEALTH_ADDRESS is %q: there is nothing to ask", address)
+	switch {
+	case address == "off":
+		return "", errors.New("WORKER_HEALTH_ADDRESS is off: the worker serves no health, so there is nothing to ask")
+	case err != nil:
+		return "", fmt.Errorf("WORKER_HEALTH_ADDRESS: %q is not an address such as 127.0.0.1:8080 or :8080", address)
 	}
 	if host == "" || host == "0.0.0.0" || host == "::" {
 		host = "127.0.0.1"

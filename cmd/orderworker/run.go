@@ -26,7 +26,12 @@ func newRun(sys system) *cobra.Command {
 		Long: `Receive, commit and settle until told to stop.
 
 A first SIGTERM or Ctrl-C finishes what is in work and gives back the rest; a second ends at once. Nothing is lost either
-way: what was not settled is delivered again.`,
+way: what was not settled is delivered again.
+
+` + secretSettings(settings()) + `
+
+Exit codes: 0 when it was told to stop and did, 1 for a failure and for a second signal, 2 when a setting or the command is
+wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := resolve(sys.environ, c.Flags())
 			if err != nil {

@@ -22,7 +22,12 @@ func newSend(sys system) *cobra.Command {
 		Long: `Send messages from a file of JSON lines, or from standard input.
 
 A line is one message: {"message_id":"1042","body":{"orderId":"1042","amount":40}}.
-Every line is checked before the first message is sent. Blank lines are skipped.`,
+Every line is checked before the first message is sent. Blank lines are skipped. For all members of a line see
+go doc github.com/orderworker/orderworker/worker/messagejson
+
+` + secretSettings(brokerSettings()) + `
+
+Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a line, a setting or the command is wrong.`,
 		Example: `  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | orderworker send
   orderworker send --check orders.jsonl`,
 		Args: atMostOneFile,

@@ -37,6 +37,18 @@ func bindTable(flags *pflag.FlagSet, table []setting) {
 	}
 }
 
+// secretSettings says which settings of a table have no flag.
+func secretSettings(table []setting) string {
+	var b strings.Builder
+	b.WriteString("Every flag has a variable, in brackets, and overrides it. Secrets are variables only:")
+	for _, s := range table {
+		if s.flag == "" {
+			fmt.Fprintf(&b, "\n  %-30s %s", s.env, s.meaning)
+		}
+	}
+	return b.String()
+}
+
 // resolve reads every setting: the flag when it was given, else the variable, else the default. It reports every fault at
 // once, by the name under which the value was given.
 func resolve(environ []string, flags *pflag.FlagSet) (config, error) {

@@ -71,6 +71,7 @@ func unwrapRecords(name string, records []byte) ([]byte, error) {
 		return nil, errors.New("only string and base64Binary are known")
 	}
 	var content []byte
+	digits := []byte("01")
 	for first := true; ; first = false {
 		if len(records) == 0 {
 			return nil, errors.New("the element does not end")
@@ -80,7 +81,7 @@ func unwrapRecords(name string, records []byte) ([]byte, error) {
 			break
 		}
 		ends := records[0]&1 == 1
-		part, rest, err := textRecord(name, records[0]&^1, records[1:])
+		part, rest, err := textRecord(name, records[0]&^1, records[1:], digits)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +100,8 @@ func unwrapRecords(name string, records []byte) ([]byte, error) {
 	return content, nil
 }
 
-// textRecord reads one record after its type byte.
-func textRecord(name string, kind byte, data []byte) (text, rest []byte, err error) {
+// textRecord reads one record after its type byte. The text of a record without bytes of its own is taken from digits, "01".
+func textRecord(name string, kind byte, data, digits []byte) (text, rest []byte, err error) {
 	chars := kind == recordChars8 || kind == recordChars16 || kind == recordChars32 || kind == recordZero || kind == recordOne
 	if kind != recordEmpty && chars != (name == "string") {
 		return nil, nil, errors.New("a record of type 0x" + strconv.FormatUint(uint64(kind), 16) + " does not belong into " + name)
@@ -110,9 +111,9 @@ func textRecord(name string, kind byte, data []byte) (text, rest []byte, err err
 	case recordEmpty:
 		return nil, data, nil
 	case recordZero:
-		return []byte("0"), data, nil
+		return digits[:1:1], data, nil
 	case recordOne:
-		return []byte("1"), data, nil
+		return digits[1:], data, nil
 	case recordChars8, recordBytes8:
 		width = 1
 	case recordChars16, recordBytes16:

@@ -15,6 +15,8 @@ const (
 	CauseContradicted
 	// CauseUnstorable: the store can never take the message.
 	CauseUnstorable
+	// CauseInvalidDocuments: the handler returned documents that no store, or this one, can ever take.
+	CauseInvalidDocuments
 	// CauseHandlerError: the handler failed.
 	CauseHandlerError
 	// CauseHandlerPanic: the handler panicked.
@@ -38,7 +40,7 @@ const (
 )
 
 func (c Cause) String() string {
-	names := [...]string{"none", "committed", "refused", "rejected", "contradicted", "unstorable", "handler_error", "handler_panic",
+	names := [...]string{"none", "committed", "refused", "rejected", "contradicted", "unstorable", "invalid_documents", "handler_error", "handler_panic",
 		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
@@ -97,7 +99,7 @@ func decide(f facts) action {
 	switch f.cause {
 	case CauseCommitted:
 		return complete
-	case CauseRefused, CauseRejected, CauseContradicted, CauseUnstorable:
+	case CauseRefused, CauseRejected, CauseContradicted, CauseUnstorable, CauseInvalidDocuments:
 		return deadLetter
 	case CauseHandlerError, CauseHandlerPanic, CauseUncertain:
 		if f.triesLeft && !f.stopping {

@@ -26,6 +26,7 @@ func TestDecide(t *testing.T) {
 		{"a message that its handler rejects is dead-lettered", first(facts{cause: CauseRejected}), deadLetter},
 		{"a message that the store contradicts is dead-lettered", first(facts{cause: CauseContradicted}), deadLetter},
 		{"a message that can never be stored is dead-lettered", first(facts{cause: CauseUnstorable}), deadLetter},
+		{"a message for which the handler returns what can never be stored is dead-lettered", first(facts{cause: CauseInvalidDocuments, triesLeft: true}), deadLetter},
 		{"a message that cannot be admitted is dead-lettered while the worker stops", unknown(facts{cause: CauseRefused, stopping: true}), deadLetter},
 
 		{"a failed handler is tried again in place", first(facts{cause: CauseHandlerError, triesLeft: true}), retry},

@@ -15,6 +15,8 @@ type delivery struct {
 	// has been used for a settlement.
 	link     *link
 	attached int64
+	// panicked tells that a panic over this message has had its event.
+	panicked bool
 }
 
 func (w *Worker) newDelivery(m *azservicebus.ReceivedMessage, l *link) *delivery {

@@ -26,6 +26,8 @@ const (
 	EventLockLost EventKind = "lock_lost"
 	// EventSettleFailed: it is not known whether the broker settled the message. Redelivery will tell.
 	EventSettleFailed EventKind = "settle_failed"
+	// EventPanicked: the handler, or the store, panicked over the message, for the first time in this delivery. Stack is set.
+	EventPanicked EventKind = "panicked"
 	// EventRetried: the message is tried again in place. Cause is set.
 	EventRetried EventKind = "retried"
 	// EventFinished: the work on one delivery has ended. Duration, Calls and Charge are set. It comes last.
@@ -36,7 +38,7 @@ const (
 	EventBreakerClosed EventKind = "breaker_closed"
 	// EventReceiverReplaced: the receiver was given up for another. Reason says why.
 	EventReceiverReplaced EventKind = "receiver_replaced"
-	// EventReceivePanicked: the broker's client panicked over a message that it was handed.
+	// EventReceivePanicked: the broker's client panicked over a message that it was handed. Stack is set.
 	EventReceivePanicked EventKind = "receive_panicked"
 	// EventNotReady and EventReady: one part of the worker cannot do its work, and can again. Reason names the part.
 	EventNotReady EventKind = "not_ready"
@@ -65,6 +67,8 @@ type Event struct {
 	// Detail is for people.
 	Detail string
 	Err    error
+	// Stack is the stack of a panic. It holds no values of the message.
+	Stack string
 	// Run counts conflicts on one key.
 	Run int
 

@@ -34,20 +34,43 @@ type RejectError struct {
 	Err    error
 }
 
-func (e *RejectError) Error() string { return e.Reason + ": " + e.Err.Error() }
+func (e *RejectError) Error() string { return e.Reason + ": " + errorText(e.Err) }
 func (e *RejectError) Unwrap() error { return e.Err }
 
 // Reject wraps an error so that the message is dead-lettered now, with word as its reason and the error's text as the
-// description. An empty word stands for [reason.Rejected]. The text ends up at the dead letter, so it should help the
-// person who reads it there and must not contain the body. Reject of nil is nil.
+// description. A word is made of the letters and digits of ASCII, at most 64 of them, such as UnknownCustomer: alerts and
+// filters match it. Anything else is taken out of it, and when nothing remains it is [reason.Rejected]. The text ends up at
+// the dead letter, so it should help the person who reads it there and must not contain the body. Reject of nil is nil.
 func Reject(word string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if word == "" {
-		word = reason.Rejected
+	return &RejectError{Reason: rejectWord(word), Err: err}
+}
+
+// maxRejectWord bounds the word of a handler, in bytes.
+const maxRejectWord = 64
+
+// rejectWord makes a word of whatever a handler gives.
+func rejectWord(s string) string {
+	var word []byte
+	for i := 0; i < len(s) && len(word) < maxRejectWord; i++ {
+		if c := s[i]; 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			word = append(word, c)
+		}
 	}
-	return &RejectError{Reason: word, Err: err}
+	if len(word) == 0 {
+		return reason.Rejected
+	}
+	return string(word)
+}
+
+// errorText is the text of an error, also when a handler forgot to give one.
+func errorText(err error) string {
+	if err == nil {
+		return "no cause was given"
+	}
+	return err.Error()
 }
 
 // A RetryError makes the worker try the message again after a while. See [RetryAfter].
@@ -56,7 +79,7 @@ type RetryError struct {
 	Err   error
 }
 
-func (e *RetryError) Error() string { return e.Err.Error() }
+func (e *RetryError) Error() string { return errorText(e.Err) }
 func (e *RetryError) Unwrap() error { return e.Err }
 
 // RetryAfter wraps an error so that the message is tried again after d: in place when its lock allows, otherwise by giving

@@ -17,12 +17,16 @@ const (
 	keyCause         = "cause"
 	keyDetail        = "detail"
 	keyError         = "error"
+	keyStack         = "stack"
 	keyJudgement     = "judgement"
 	keyConflictRun   = "conflicts_on_key"
 	keyDuration      = "duration_seconds"
 	keyInFlight      = "in_flight"
 	keyQueue         = "queue"
 )
+
+// maxStack bounds the stack of a panic in a log line, in bytes.
+const maxStack = 8 << 10
 
 // lineOf says at which level and with which words an event is logged. An event without a line is only counted.
 func lineOf(e Event) (slog.Level, string, bool) {
@@ -35,6 +39,8 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelWarn, "message given back", true
 	case EventLeft:
 		return slog.LevelWarn, "message left to its lock", true
+	case EventPanicked:
+		return slog.LevelError, "panic over a message", true
 	case EventLockLost:
 		if e.Judgement.Committed() {
 			return slog.LevelInfo, "lock lost after the commit, which is harmless", true
@@ -129,6 +135,7 @@ func attrsOf(e Event) []slog.Attr {
 	if e.Err != nil {
 		text(keyError, clip(e.Err.Error(), maxDescription))
 	}
+	text(keyStack, clip(e.Stack, maxStack))
 	if e.Run > 0 {
 		a = append(a, slog.Int(keyConflictRun, e.Run))
 	}

@@ -125,6 +125,12 @@ func TestWhatCanNeverBeStoredIsDeadLetteredAtOnce(t *testing.T) {
 		{name: "a message that the handler rejects without a word", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
 			return nil, fmt.Errorf("wrapped: %w", worker.Reject("", errors.New("no")))
 		}, want: reason.Rejected},
+		{name: "a message for which the handler returns nothing", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
+			return nil, nil
+		}, want: reason.InvalidDocuments, detail: "The handler returned no document"},
+		{name: "a message for which the handler returns a list", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
+			return []worker.Document{{Type: "order", Content: []byte(`[1]`)}}, nil
+		}, want: reason.InvalidDocuments, detail: "not one JSON object"},
 		{name: "a message that the store can never take", fault: &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.PartitionFull, Detail: "The partition is full."}},
 			want: reason.PartitionFull, detail: "The partition is full."},
 		{name: "a document without a hash stands there", plant: &worker.Record{Key: "m", Type: "order", Content: []byte(`{"amount":40}`)}, want: reason.StoredHashMissing},
@@ -207,6 +213,13 @@ func TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone(t *testing.T) {
 		require.Contains(e, dead[0].DeadLetterErrorDescription, "order of line 0")
 		require.Equal(e, 3, e.deliveries()["bad"])
 		require.Zero(e, e.count(worker.EventBreakerOpened))
+		require.NotContains(e, fmt.Sprint(dead[0]), "goroutine", "the stack is for the log")
+		panics := e.logs.lines("panicked")
+		require.Len(e, panics, 3, "one for each delivery")
+		require.Equal(e, "bad", panics[0]["message_id"])
+		stack := panics[0]["stack"].(string)
+		require.Contains(e, stack, "outcomes_test.go", "the stack says where")
+		require.LessOrEqual(e, len(stack), 8<<10)
 		e.end(w)
 	})
 }
@@ -226,8 +239,6 @@ func TestTheLastDeliveryIsDeadLetteredWithTheRealCause(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, want: reason.Timeout},
-		{name: "the handler returns nothing", handler: func(context.Context, worker.Message) ([]worker.Document, error) { return nil, nil },
-			want: reason.HandlerError, detail: "no document"},
 		{name: "the store cannot judge the message", fault: &worker.UncertainError{Reason: reason.ConflictUnread, Detail: "The create is refused and nothing is there."},
 			want: reason.ConflictUnread, detail: "nothing is there"},
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -123,44 +124,65 @@ func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	if errors.Is(err, errStuck) {
 		r.stuck = returned
 	}
-	if err == nil {
-		err = checkDocuments(documents)
-	}
 	if err != nil {
 		return r.handlerFailed(hctx, err)
+	}
+	if err := checkDocuments(documents); err != nil {
+		return r.documentsInvalid(hctx, err)
 	}
 	r.Cause, r.Reason, r.Detail, r.Err, r.RetryAfter = 0, "", "", nil, 0
 	r.Commit.Documents = documents
 	return r
 }
 
-// checkDocuments finds what no store could make sense of.
+// checkDocuments finds what no store could make sense of. What else it takes to be stored is for the store to say.
 func checkDocuments(documents []Document) error {
 	if len(documents) == 0 {
-		return errors.New("the handler returned no document and no error: return at least the guard document")
+		return errors.New("no document and no error. Return at least one document, or reject the message")
 	}
 	names := make(map[string]bool, len(documents))
 	for i, d := range documents {
 		switch {
 		case i == 0 && d.Name != "":
-			return fmt.Errorf("the handler named its first document %q: the first is the guard and has no name", d.Name)
+			return fmt.Errorf("a first document with the name %q. The first is the guard and has no name", clip(d.Name, maxReason))
 		case i > 0 && d.Name == "":
-			return fmt.Errorf("the handler returned document %d without a name: only the first has none", i+1)
+			return fmt.Errorf("document %d without a name. Only the first has none", i+1)
 		case names[d.Name]:
-			return fmt.Errorf("the handler returned two documents named %q: names are unique within a message", d.Name)
-		case d.Type == "" || len(d.Content) == 0:
-			return fmt.Errorf("the handler returned document %d without type or content", i+1)
+			return fmt.Errorf("two documents with the name %q. Names are unique within a message", clip(d.Name, maxReason))
+		case d.Type == "":
+			return fmt.Errorf("document %d without a type", i+1)
+		case !object(d.Content):
+			return fmt.Errorf("document %d (%s) with content that is not one JSON object", i+1, clip(d.Type, maxReason))
+		case d.TTL < 0 || d.TTL%time.Second != 0:
+			return fmt.Errorf("document %d (%s) with the time to live %v, which is not a number of whole seconds", i+1, clip(d.Type, maxReason), d.TTL)
 		}
 		names[d.Name] = true
 	}
 	return nil
 }
 
+// object reports whether a content looks like one JSON object, from its first and last characters.
+func object(content []byte) bool {
+	c := bytes.Trim(content, " \t\r\n")
+	return len(c) >= 2 && c[0] == '{' && c[len(c)-1] == '}'
+}
+
+// documentsInvalid is the result for documents that can never be stored. A handler whose context has ended may have returned
+// whatever it had.
+func (r Result) documentsInvalid(ctx context.Context, err error) Result {
+	if cause := context.Cause(ctx); cause != nil {
+		return r.interrupted(cause)
+	}
+	r.Cause, r.Reason, r.Err = CauseInvalidDocuments, reason.InvalidDocuments, err
+	r.Detail = "The handler returned " + err.Error() + ". Mend the handler, and reprocess this message."
+	return r
+}
+
 // handlerFailed says what an error of the handler means. What ended its context comes before what it made of that.
 func (r Result) handlerFailed(ctx context.Context, err error) Result {
 	r.Err = err
 	if e, ok := asReject(err); ok {
-		r.Cause, r.Reason, r.Detail = CauseRejected, e.Reason, e.Err.Error()
+		r.Cause, r.Reason, r.Detail = CauseRejected, rejectWord(e.Reason), errorText(e.Err)
 		return r
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -168,7 +190,7 @@ func (r Result) handlerFailed(ctx context.Context, err error) Result {
 	}
 	if e, ok := asRetry(err); ok {
 		r.Cause, r.Reason, r.RetryAfter = CauseRetryLater, reason.HandlerError, e.After
-		r.Detail = "The handler kept asking for a later retry: " + e.Error()
+		r.Detail = "The handler kept asking for a later retry: " + errorText(e.Err)
 		return r
 	}
 	if e, ok := errors.AsType[*panicError](err); ok {
@@ -263,6 +285,9 @@ func (r Result) failed(ctx context.Context, err error) Result {
 	r.Err = err
 	if e, ok := errors.AsType[*UnstorableError](err); ok {
 		r.Cause, r.Reason, r.Detail = CauseUnstorable, e.Reason, e.Detail
+		if e.Reason == reason.InvalidDocuments {
+			r.Cause = CauseInvalidDocuments
+		}
 		return r
 	}
 	if e, ok := errors.AsType[*UncertainError](err); ok {

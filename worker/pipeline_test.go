@@ -3,7 +3,9 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -134,15 +136,71 @@ func TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault(t *testing.T) {
 		"one name twice":    {good, line, line},
 		"no type":           {{Content: []byte(`{}`)}},
 		"no content":        {{Type: "order"}},
+		"a list":            {{Type: "order", Content: []byte(`[{}]`)}},
+		"a text":            {{Type: "order", Content: []byte(`"{}"`)}},
+		"half an object":    {{Type: "order", Content: []byte(`{"a":1`)}},
+		"half a second":     {{Type: "order", Content: []byte(`{}`), TTL: time.Second / 2}},
+		"a negative life":   {{Type: "order", Content: []byte(`{}`), TTL: -time.Second}},
 		"a line of no type": {good, {Name: "x", Content: []byte(`{}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mem := storetest.NewMem()
-			p := newPipeline(t, mem, func(context.Context, worker.Message) ([]worker.Document, error) { return documents, nil })
+			s := storetest.NewFaulty(storetest.NewMem())
+			p := newPipeline(t, s, func(context.Context, worker.Message) ([]worker.Document, error) { return documents, nil })
 			r := p.Process(t.Context(), received("m", `{"n":1}`))
-			require.Equal(t, worker.CauseHandlerError, r.Cause)
-			require.Contains(t, r.Detail, "The handler failed")
-			require.Zero(t, mem.Len())
+			require.Equal(t, worker.CauseInvalidDocuments, r.Cause)
+			require.Equal(t, reason.InvalidDocuments, r.Reason)
+			require.Contains(t, r.Detail, "The handler returned ")
+			require.Zero(t, s.Commits(), "the store was not asked")
 		})
+	}
+}
+
+func TestAHandlerThatReturnsNothingSinceItsTimeIsUpIsSlowAndNotAtFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipeline(t, storetest.NewMem(), func(ctx context.Context, _ worker.Message) ([]worker.Document, error) {
+			<-ctx.Done()
+			return nil, nil
+		})
+		require.Equal(t, worker.CauseHandlerTimeout, p.Process(t.Context(), received("m", `{"n":1}`)).Cause)
+	})
+}
+
+func TestWhatAStoreRefusesOfTheDocumentsThemselvesIsTheHandlersFault(t *testing.T) {
+	s := storetest.NewFaulty(storetest.NewMem())
+	s.OnCommit(func(int, worker.Commit) *storetest.Fault {
+		return &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.InvalidDocuments, Detail: "The handler returned a reserved type."}}
+	})
+	require.Equal(t, worker.CauseInvalidDocuments, newPipeline(t, s, nil).Process(t.Context(), received("m", `{"n":1}`)).Cause)
+}
+
+func TestTheWordOfARejectionIsMadeOfLettersAndDigits(t *testing.T) {
+	for given, want := range map[string]string{
+		"UnknownCustomer":         "UnknownCustomer",
+		"Unknown customer!":       "Unknowncustomer",
+		" \n\t ":                  reason.Rejected,
+		"":                        reason.Rejected,
+		"Größe\r\nX-Injected: 1":  "GreXInjected1",
+		strings.Repeat("a1", 100): strings.Repeat("a1", 32),
+	} {
+		for name, err := range map[string]error{
+			"by the function": worker.Reject(given, errors.New("no")),
+			"by hand":         &worker.RejectError{Reason: given, Err: errors.New("no")},
+		} {
+			p := newPipeline(t, storetest.NewMem(), func(context.Context, worker.Message) ([]worker.Document, error) { return nil, err })
+			require.Equal(t, want, p.Process(t.Context(), received("m", `{"n":1}`)).Reason, "%q %s", given, name)
+		}
+	}
+}
+
+func TestSteeringErrorsWithoutACauseDoNoHarm(t *testing.T) {
+	for want, err := range map[worker.Cause]error{
+		worker.CauseRejected:   &worker.RejectError{},
+		worker.CauseRetryLater: &worker.RetryError{},
+	} {
+		p := newPipeline(t, storetest.NewMem(), func(context.Context, worker.Message) ([]worker.Document, error) { return nil, err })
+		r := p.Process(t.Context(), received("m", `{"n":1}`))
+		require.Equal(t, want, r.Cause)
+		require.Contains(t, r.Detail, "no cause was given")
+		require.NotEmpty(t, err.Error())
 	}
 }

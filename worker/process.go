@@ -104,11 +104,26 @@ func (w *Worker) factsOf(d *delivery, r Result, try int, wait time.Duration) fac
 // pass asks the handler for documents unless there are some from an earlier try, and commits them.
 func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	if len(r.Commit.Documents) == 0 {
-		if r = w.pipeline.handle(ctx, r); r.Cause != 0 {
-			return r
-		}
+		r = w.pipeline.handle(ctx, r)
 	}
-	return w.commit(ctx, d, r)
+	if r.Cause == 0 {
+		r = w.commit(ctx, d, r)
+	}
+	w.panicked(d, r)
+	return r
+}
+
+// panicked leaves the stack of a panic to whoever mends it, once for each delivery.
+func (w *Worker) panicked(d *delivery, r Result) {
+	if r.Cause == 0 || r.Err == nil || d.panicked {
+		return
+	}
+	if stack := stackOf(r.Err); stack != "" {
+		d.panicked = true
+		e := w.eventOf(EventPanicked, d, r)
+		e.Stack = stack
+		w.observe(e)
+	}
 }
 
 // commit waits for a permit, makes sure of the lock, and commits.

@@ -307,7 +307,7 @@ func (w *Worker) giveBackLate(late []*azservicebus.ReceivedMessage, l *link) {
 // other down with it. It comes back when its lock ends, until the broker dead-letters it.
 func (w *Worker) isolate(err error) {
 	w.isolateUntil = time.Now().Add(2 * w.config.LockDuration)
-	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: faultPanic.advice(), Err: err})
+	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: faultPanic.advice(), Err: err, Stack: stackOf(err)})
 }
 
 // receiveTrouble takes note of a receive call that failed, for the nth time in a row, and gives the receiver up when there

@@ -17,6 +17,14 @@ type panicError struct {
 	stack []byte
 }
 
+// stackOf is the stack of the panic behind err, or "".
+func stackOf(err error) string {
+	if e, ok := errors.AsType[*panicError](err); ok {
+		return string(e.stack)
+	}
+	return ""
+}
+
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 // guarded calls f and turns a panic into a panicError.

@@ -41,10 +41,11 @@ const (
 
 // A message that the handler refused, or that kept failing.
 const (
-	Rejected     = "Rejected"     // the handler's default word; it may give its own
-	HandlerPanic = "HandlerPanic" // the handler panicked at every delivery
-	HandlerError = "HandlerError" // the handler failed at every delivery
-	Timeout      = "Timeout"      // the handler was too slow at every delivery
+	Rejected         = "Rejected"         // the handler's default word; it may give its own
+	InvalidDocuments = "InvalidDocuments" // the handler returned documents that can never be stored
+	HandlerPanic     = "HandlerPanic"     // the handler panicked at every delivery
+	HandlerError     = "HandlerError"     // the handler failed at every delivery
+	Timeout          = "Timeout"          // the handler was too slow at every delivery
 )
 
 // The broker's own words.

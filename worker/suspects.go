@@ -8,9 +8,9 @@ const (
 	ownFailures = 10
 	// ownFailureTime is how long that must have gone on.
 	ownFailureTime = 10 * time.Minute
-	// failureLife is how long a failure is remembered, and maxFailures how many messages are.
-	failureLife = time.Hour
-	maxFailures = 1000
+	// failureLife is how long a failure is remembered, and maxRemembered how many messages are.
+	failureLife   = time.Hour
+	maxRemembered = 1000
 )
 
 // suspects remembers messages over which the store was called unavailable although it may not be: one message that the
@@ -84,13 +84,13 @@ func (s *suspects) failed(sequence int64, alone bool, now time.Time) (others boo
 
 // remember starts the failures of a message, unless there are too many already.
 func (s *suspects) remember(sequence int64, now time.Time) *failures {
-	if len(s.seen) >= maxFailures {
+	if len(s.seen) >= maxRemembered {
 		for n, p := range s.seen {
 			if !p.inProcess && now.Sub(p.last) > failureLife {
 				delete(s.seen, n)
 			}
 		}
-		if len(s.seen) >= maxFailures {
+		if len(s.seen) >= maxRemembered {
 			return nil
 		}
 	}

@@ -201,11 +201,11 @@ func TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent(t *testing.T) {
 		{"open brackets alone", []worker.Document{{Content: []byte(`{"a":` + strings.Repeat("[", 200_000))}}, reason.TooDeep},
 		{"a name twice", []worker.Document{{Content: []byte(`{"a":1,"a":2}`)}}, reason.DuplicateName},
 		{"a number that no double holds", []worker.Document{{Content: []byte(`{"a":1e999}`)}}, reason.NumberOutOfRange},
-		{"content that is an array", []worker.Document{{Content: []byte(`[1]`)}}, reason.NeverStorable},
+		{"content that is an array", []worker.Document{{Content: []byte(`[1]`)}}, reason.InvalidDocuments},
 		{"content that is no JSON", []worker.Document{{Content: []byte(`{"a":`)}}, reason.NotJSON},
-		{"no content", []worker.Document{{Content: nil}}, reason.NeverStorable},
-		{"a negative time to live", []worker.Document{{Content: []byte(`{}`), TTL: -time.Second}}, reason.NeverStorable},
-		{"a time to live in fractions", []worker.Document{{Content: []byte(`{}`), TTL: 1500 * time.Millisecond}}, reason.NeverStorable},
+		{"no content", []worker.Document{{Content: nil}}, reason.InvalidDocuments},
+		{"a negative time to live", []worker.Document{{Content: []byte(`{}`), TTL: -time.Second}}, reason.InvalidDocuments},
+		{"a time to live in fractions", []worker.Document{{Content: []byte(`{}`), TTL: 1500 * time.Millisecond}}, reason.InvalidDocuments},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -181,7 +181,7 @@ func checkContent(d worker.Document) (map[string]string, error) {
 	}
 	trimmed := bytes.TrimLeft(d.Content, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' {
-		return nil, never(reason.NeverStorable, "The content of document %q is not one JSON object. Correct the handler.", name)
+		return nil, handlerFault("content of document %q that is not one JSON object", name)
 	}
 	err := fingerprint.Check(d.Content, fingerprint.Limits{MaxDepth: maxDepth - contentLevel})
 	if p, ok := errors.AsType[*fingerprint.Problem](err); ok {
@@ -209,6 +209,11 @@ func problemReason(k fingerprint.ProblemKind) string {
 		return reason.NotJSON
 	}
 	return reason.NeverStorable
+}
+
+// handlerFault is the error for documents that no message could make storable: the handler made them so.
+func handlerFault(format string, args ...any) error {
+	return never(reason.InvalidDocuments, "The handler returned "+format+". Mend the handler, and reprocess this message.", args...)
 }
 
 // never is the error for a message that can never be stored.

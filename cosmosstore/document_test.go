@@ -91,7 +91,9 @@ func TestTypesAndNamesThatCannotBe(t *testing.T) {
 				c := commit("1", `{}`)
 				c.Documents = docs
 				_, err := e.store.Commit(e.ctx(), c)
-				require.Equal(e.t, reason.NeverStorable, requireAs[*worker.UnstorableError](e.t, err).Reason)
+				u := requireAs[*worker.UnstorableError](e.t, err)
+				require.Equal(e.t, reason.InvalidDocuments, u.Reason)
+				require.Contains(e.t, u.Detail, "The handler returned ")
 				require.Zero(e.t, e.requests(history.CreateDocument)+e.requests(history.ExecuteBatch))
 			})
 		})
@@ -368,7 +370,7 @@ func TestTheNameAndTypeOfTheMarkerAreTaken(t *testing.T) {
 	inBubble(t, withMarkers(0), func(e *env) {
 		for _, d := range []worker.Document{{Name: "marker", Type: "line", Content: []byte(`{}`)}, {Name: "a", Type: "marker", Content: []byte(`{}`)}} {
 			_, err := e.store.Commit(e.ctx(), commit("1", `{}`, d))
-			require.Equal(e.t, reason.NeverStorable, requireAs[*worker.UnstorableError](e.t, err).Reason)
+			require.Equal(e.t, reason.InvalidDocuments, requireAs[*worker.UnstorableError](e.t, err).Reason)
 		}
 		_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(99)...))
 		require.Equal(e.t, reason.TooLarge, requireAs[*worker.UnstorableError](e.t, err).Reason, "the marker is an operation too")

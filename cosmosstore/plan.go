@@ -67,7 +67,7 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 			return plan{}, err
 		}
 		if e.ttl, err = ttlSeconds(d.TTL); err != nil {
-			return plan{}, never(reason.NeverStorable, "The time to live of document %q cannot be kept: %v. Correct it in the handler.", name, err)
+			return plan{}, handlerFault("document %q with a time to live that cannot be kept: %v", name, err)
 		}
 		if err := l.add(&p, name, e); err != nil {
 			return plan{}, err
@@ -83,7 +83,7 @@ func (l layout) add(p *plan, name string, e envelope) error {
 	e.partition = p.partition
 	body, err := e.encode(l.path)
 	if err != nil {
-		return never(reason.NeverStorable, "Document %q cannot be written as JSON: %v. Correct it in the handler.", name, err)
+		return handlerFault("document %q, which cannot be written as JSON: %v", name, err)
 	}
 	p.docs = append(p.docs, planned{name: name, id: e.id, body: body})
 	for path, text := range e.exact {
@@ -95,7 +95,7 @@ func (l layout) add(p *plan, name string, e envelope) error {
 // checkCommit refuses a commit whose shape the container cannot hold.
 func (l layout) checkCommit(c worker.Commit) error {
 	if len(c.Documents) == 0 {
-		return never(reason.NeverStorable, "The handler returned no document. It must return one, or reject the message.")
+		return handlerFault("no document. It must return one, or reject the message")
 	}
 	if err := checkID(c.DocumentID); err != nil {
 		return never(reason.NeverStorable, "The document id %q %v. Take it from package identity.", c.DocumentID, err)
@@ -108,13 +108,13 @@ func (l layout) checkCommit(c worker.Commit) error {
 	for i, d := range c.Documents {
 		switch {
 		case i == 0 && d.Name != "":
-			return never(reason.NeverStorable, "The first document has the name %q. It must have none, since it is the guard: correct the handler.", d.Name)
+			return handlerFault("a first document with the name %q. It must have none, since it is the guard", d.Name)
 		case i > 0 && d.Name == "":
-			return never(reason.NeverStorable, "Document %d has no name. Every document but the first needs one: correct the handler.", i+1)
+			return handlerFault("document %d without a name. Every document but the first needs one", i+1)
 		case names[d.Name]:
-			return never(reason.NeverStorable, "Two documents have the name %q. Each needs one of its own: correct the handler.", d.Name)
+			return handlerFault("two documents with the name %q. Each needs one of its own", d.Name)
 		case l.markers && d.Name == markerPart:
-			return never(reason.NeverStorable, "The name %q belongs to the store's own marker. Give the document another name in the handler.", d.Name)
+			return handlerFault("a document with the name %q, which belongs to the store's own marker. Give it another name", d.Name)
 		}
 		names[d.Name] = true
 		if err := l.checkType(d.Type); err != nil {
@@ -133,11 +133,11 @@ func (l layout) checkCommit(c worker.Commit) error {
 func (l layout) checkType(name string) error {
 	switch {
 	case name == "":
-		return never(reason.NeverStorable, "A document has no type. Each needs one: correct the handler.")
+		return handlerFault("a document without a type. Each needs one")
 	case len(name) > 128:
-		return never(reason.NeverStorable, "The type of a document has %d bytes, and may have 128. Correct the handler.", len(name))
+		return handlerFault("a document whose type has %d bytes, and may have 128", len(name))
 	case reserved(name), l.markers && name == markerType:
-		return never(reason.NeverStorable, "The type %q is reserved. Give the document another type in the handler.", name)
+		return handlerFault("a document of the type %q, which is reserved. Give it another type", name)
 	case name == l.path[0]:
 		return never(reason.NeverStorable, "The partition key path /%s of the container begins with the member that holds the content of documents "+
 			"of type %q, where the store writes nothing of its own. Use another type in the handler, or a container with another partition "+
@@ -168,8 +168,8 @@ func checkID(id string) error {
 // checkBounds holds the plan against the bounds of the service, before anything is sent: not every emulator does it.
 func (p plan) checkBounds() error {
 	if len(p.docs) > maxOperations {
-		return never(reason.TooLarge, "The message stands for %d documents, and the store takes %d in one transaction. Send it in several "+
-			"messages with keys of their own.", len(p.docs), maxOperations)
+		return never(reason.TooLarge, "What the handler returned is %d documents, and the store takes %d in one transaction. Let it make fewer, or send the "+
+			"message in several, with keys of their own.", len(p.docs), maxOperations)
 	}
 	for _, d := range p.docs {
 		if n := len(d.body) + systemBytes; n > maxBytes {

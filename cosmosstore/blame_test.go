@@ -2,6 +2,7 @@ package cosmosstore_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -166,10 +167,10 @@ func TestAfterALostAnswerNothingIsBlamedBeforeItIsLookedFor(t *testing.T) {
 // detailOf is the text of an error that blames the message.
 func detailOf(t *testing.T, err error) string {
 	t.Helper()
-	switch e := err.(type) {
-	case *worker.UnstorableError:
+	if e, ok := errors.AsType[*worker.UnstorableError](err); ok {
 		return e.Detail
-	case *worker.UncertainError:
+	}
+	if e, ok := errors.AsType[*worker.UncertainError](err); ok {
 		return e.Detail
 	}
 	require.Failf(t, "the message is not blamed", "%v", err)

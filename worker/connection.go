@@ -27,10 +27,7 @@ type link struct {
 	receiver Receiver
 	// retired is closed when the link is given up.
 	retired chan struct{}
-	// attached grows each time the client had to attach again beneath the receiver. A message that came before can no
-	// longer be settled through its own object.
-	attached atomic.Int64
-	// proven tells that a call has succeeded since the client last attached, so that the links stand.
+	// proven tells that a call has succeeded, so that the links of the client stand.
 	proven atomic.Bool
 	// setup is held by the one call that sets the links up, while the link is not proven.
 	setup chan struct{}
@@ -80,13 +77,6 @@ func (l *link) quiet(d time.Duration) {
 func (l *link) worked() {
 	l.proven.Store(true)
 	l.trouble.Store(0)
-}
-
-// reattached takes note that the client must attach, or has attached, anew.
-func (l *link) reattached() {
-	l.attached.Add(1)
-	l.proven.Store(false)
-	l.credit = 0
 }
 
 // do makes a call of the receiver that is not a receive call. Until the link is proven there is one at a time: the client

@@ -11,10 +11,8 @@ type delivery struct {
 	message  *azservicebus.ReceivedMessage
 	lock     *lock
 	received time.Time
-	// link is the link that the message came by, and attached what that link was then. Nil once the message's own object
-	// has been used for a settlement.
-	link     *link
-	attached int64
+	// link is the link that the message came by. Nil once the message's own object has been used for a settlement.
+	link *link
 	// panicked tells that a panic over this message has had its event.
 	panicked bool
 }
@@ -25,7 +23,6 @@ func (w *Worker) newDelivery(m *azservicebus.ReceivedMessage, l *link) *delivery
 		lock:     newLock(m.LockToken, w.config.LockDuration, m.LockedUntil),
 		received: time.Now(),
 		link:     l,
-		attached: l.attached.Load(),
 	}
 }
 

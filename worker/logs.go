@@ -53,6 +53,9 @@ func lineOf(e Event) (slog.Level, string, bool) {
 	case EventBreakerClosed:
 		return slog.LevelInfo, "store can be used again", true
 	case EventReceiverReplaced:
+		if e.Reason == replacedLost {
+			return slog.LevelInfo, "receiver replaced", true
+		}
 		return slog.LevelWarn, "receiver replaced", true
 	case EventReceivePanicked:
 		return slog.LevelError, "client panicked over a message, receiving one at a time", true

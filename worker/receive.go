@@ -21,15 +21,14 @@ const (
 	// The client has no wait of its own: against a broker that flaps, a bare loop attaches some 200 times a second.
 	receiveBackoff    = 100 * time.Millisecond
 	receiveBackoffMax = 30 * time.Second
-	// spinning is the number of receive calls in a row that come back early with nothing, after which the receiver is given
-	// up. One is normal after a lost link. A receiver that was detached with server-busy does it for ever, and burns a
-	// processor core between the calls.
-	spinning = 2
+	// maxReceiveFailures is the number of receive calls in a row that fail, or come back early with nothing, after which that is no
+	// accident.
+	maxReceiveFailures = 2
 )
 
 // Why a receiver was replaced.
 const (
-	replacedSpinning   = "spinning"        // it comes back early with nothing, again and again
+	replacedLost       = "link_lost"       // its link or connection is lost, which is normal now and then
 	replacedFailing    = "failing"         // its calls fail
 	replacedStuck      = "stuck"           // its calls do not return
 	replacedPanic      = "panic"           // the client panicked
@@ -87,10 +86,8 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 		}
 		failures++
 		w.receiveTrouble(l, failures, fault, err)
-		if fault == faultNone && failures < spinning {
-			// A lost link is attached anew by the next call. Waiting first would leave a receiver that is beyond repair to
-			// its background loop, which burns a processor core meanwhile.
-			continue
+		if fault == faultNone && failures < maxReceiveFailures {
+			continue // a lost link is normal now and then
 		}
 		half := doubled(receiveBackoff, receiveBackoffMax, failures-1) / 2
 		sleep(ctx, half+rand.N(half))
@@ -246,7 +243,11 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 	case err != nil:
 		return receiveFailed, err
 	}
-	l.reattached() // beneath us, and without any credit
+	// The links of the client are lost, or the receiver is beyond repair. The client would attach anew with the next call.
+	// We do not let it: when two calls find links lost at once it makes them twice, and one set of them is never closed; a
+	// message that came before can no longer be settled through its own object anyway; and a receiver that is beyond repair
+	// burns a processor core between the calls. Another client costs one connection.
+	w.replace(l, replacedLost, nil)
 	return cameBackEarly, nil
 }
 
@@ -319,12 +320,10 @@ func (w *Worker) receiveTrouble(l *link, failures int, fault brokerFault, err er
 		return
 	case fault == faultStuck:
 		w.replace(l, replacedStuck, err)
-	case fault == faultNone && failures >= spinning:
-		w.replace(l, replacedSpinning, nil)
-	case failures >= spinning:
+	case failures >= maxReceiveFailures:
 		w.replace(l, replacedFailing, err)
 	}
-	if fault != faultNone || failures > spinning {
+	if fault != faultNone || failures > maxReceiveFailures {
 		if fault == faultNone {
 			fault = faultConnection
 		}

@@ -33,14 +33,14 @@ const (
 )
 
 // settle carries out a settlement, in two phases. The first uses the message's own object, once, on the link that it came
-// by. When that fails, or when that link has been attached anew, the second uses nothing but the lock token, on a fresh
+// by. When that fails, or when that link has been given up, the second uses nothing but the lock token, on a fresh
 // object, over whatever link is in use: a message outlives the link it came by, and the client can never settle its
 // object again. It is bounded by the lock, and goes on while the worker drains.
 func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLetterNote) settlement {
 	ctx, cancel := w.settleContext(ctx, d)
 	defer cancel()
 	doubt := false
-	if d.link != nil && w.connection.uses(d.link) && d.link.attached.Load() == d.attached {
+	if d.link != nil && w.connection.uses(d.link) {
 		l := d.link
 		d.link = nil // once per object: a second call would return nil without doing anything
 		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, oneTry)); fault {

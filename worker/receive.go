@@ -168,7 +168,7 @@ func (w *Worker) tellingSilence(f func() error) error {
 	told := make(chan struct{})
 	timer := time.AfterFunc(silentAfter, func() {
 		defer close(told)
-		w.conditions.set(partBroker, fmt.Sprintf("the broker has not answered for %v. %s", silentAfter, faultConnection.advice()), nil)
+		w.conditions.set(partBroker, fmt.Sprintf("no answer for %v: %s", silentAfter, faultConnection.advice()), nil)
 	})
 	err := f()
 	if !timer.Stop() {

@@ -40,6 +40,7 @@
 //	equal, reordered and different copies          TestEqualCopiesAreCompletedAndAnOddOneIsDeadLettered
 //	fifty copies at four workers                   TestFiftyCopiesAtFourWorkersMakeOneDocument
 //	unreadable, rejected, never storable           TestWhatCanNeverBeStoredIsDeadLetteredAtOnce
+//	documents that only the handler can mend       TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault
 //	stray and missing lines                        TestAnOrderIsStoredWithItsLinesOrNotAtAll
 //	handler panics                                 TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone
 //	handler fails, is slow; store cannot judge     TestTheLastDeliveryIsDeadLetteredWithTheRealCause
@@ -47,6 +48,7 @@
 //	store down, throttled, hanging, forbidden      TestAnOutageOfTheStoreCostsNoMessage, TestAnOutageAtTheLastDelivery...
 //	store or rights come late                      TestAWorkerStartsBeforeItsStoreAndItsRights
 //	store ignores its context                      TestAStoreThatIgnoresItsContextDoesNotHoldTheWorker
+//	store down while nothing comes                 TestAWorkerWithoutWorkNoticesThatItsStoreIsDown
 //	bad messages in a row                          TestBadMessagesNeverTripTheBreaker
 //	settle refused, unanswered, link lost          TestASettlementThatFailsOnTheLinkIsMadeByLockToken
 //	settle answered too late                       TestALostAnswerToASettlementIsAnUnknownOutcomeAndHarmless
@@ -61,10 +63,12 @@
 //	broker flaps, needs sessions, is full          TestABrokerThatFlapsIsNotHammered
 //	disabled, missing, forbidden, tokens refused   TestADisabledQueueIsWaitedFor
 //	broker silent, deaf but green                  TestABrokerThatFallsSilentIsNoticed, TestAWorkerThatIsDeafIsNotReady*
+//	broker refuses connections                     TestABrokerThatRefusesConnectionsShowsWithinTenSeconds
 //	client panics over properties                  TestAMessageThatMakesTheClientPanicTakesNoOtherDown
 //	client calls that do not return                TestACallThatIgnoresItsContextIsLeftBehind*
 //	idle detach, days of token refresh             TestAnIdleReceiverIsDetached..., TestTokensAreRefreshedForDays
 //	stop in any state, second signal               TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish
+//	stop while messages wait, slow network         TestAStopCostsAMessageAtMostOneDelivery
 //	rolling restarts                               TestTenRollingRestartsUnderLoadCostAMessageADeliveryEachAtMost
 //	credit left out                                TestNoCreditIsLeftOutWhileNothingIsReceived
 //	hours of small faults                          TestHoursOfSmallFaultsLeaveNothingBehind

@@ -56,12 +56,17 @@ func readFile(sys system, args []string) ([]numbered, error) {
 // readLines reads messages, or reports the faults of all lines.
 func readLines(name string, in io.Reader) ([]numbered, error) {
 	reader := bufio.NewReader(in)
-	if head, _ := reader.Peek(512); binary(head) {
+	head, end := reader.Peek(512)
+	if binary(head) {
 		return nil, fmt.Errorf("%s is no file of JSON lines: it holds bytes that are no UTF-8 text. Nothing was sent", name)
+	}
+	in = reader
+	if errors.Is(end, io.EOF) {
+		in = bytes.NewReader(head) // a terminal that was asked again would want a second Ctrl-D
 	}
 	var lines []numbered
 	var faults []error
-	scanner := bufio.NewScanner(reader)
+	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxLine)
 	last := 0
 	for scanner.Scan() {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,4 +78,25 @@ func TestAMessageThatIsTooLargeIsRefusedWithTheSizes(t *testing.T) {
 	code, _, stderr := execute(t, environOf(settings), `{"message_id":"1","body":"`+strings.Repeat("x", 300_000)+`"}`, "send")
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, stderr, "Its line has 300028 bytes; a queue takes 256 KB")
+}
+
+// endsOnce is a terminal: after its end it would wait for more.
+type endsOnce struct {
+	t    *testing.T
+	text io.Reader
+	done bool
+}
+
+func (e *endsOnce) Read(p []byte) (int, error) {
+	require.False(e.t, e.done, "it was asked again after its end")
+	n, err := e.text.Read(p)
+	e.done = errors.Is(err, io.EOF)
+	return n, err
+}
+
+func TestATerminalIsNotAskedAgainAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	lines, err := readLines("standard input", &endsOnce{t: t, text: strings.NewReader("{}\n")})
+	require.NoError(t, err)
+	require.Len(t, lines, 1)
 }

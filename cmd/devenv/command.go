@@ -42,10 +42,10 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// run executes one command line and returns its exit code. The first SIGINT or SIGTERM asks the command to stop, the second
-// ends the process.
+// run executes one command line and returns its exit code. The first SIGINT, SIGTERM or SIGHUP asks the command to stop, the
+// second ends the process. A terminal that closes must stop the workers too, which do not hear of it themselves.
 func run(ctx context.Context, args []string, sys system) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	root := newRoot(sys)

@@ -33,6 +33,7 @@ func start(name, path string, env []string, logFile string, args ...string) (*pr
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
+	apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s did not start: %w", name, err), log.Close())
 	}
@@ -106,7 +107,7 @@ func (p *process) awaitFirstWord(limit time.Duration) {
 }
 
 // crashed returns an error when the process has ended badly although nobody asked it to end. A worker that ended well was
-// asked by somebody else: Ctrl-C on a terminal reaches every process there.
+// asked by somebody else.
 func (p *process) crashed() error {
 	select {
 	case <-p.done:

@@ -207,7 +207,7 @@ func TestAWrongCommandLineIsExplained(t *testing.T) {
 		{"an unknown command", []string{"tortuer"}, exitUsage, `no argument "tortuer"`},
 		{"an unknown flag", []string{"demo", "--fast"}, exitUsage, "See devenv demo --help"},
 		{"an argument too many", []string{"demo", "now"}, exitUsage, `no argument "now"`},
-		{"a port that does not exist", []string{"--port-offset", "60000"}, exitUsage, "largest offset is 57454"},
+		{"a port that does not exist", []string{"--port-offset", "60000"}, exitUsage, "from 0 to 57454"},
 		{"a configuration that is not there", []string{"--config", filepath.Join(empty, "none.json")}, exitUsage, "--config"},
 		{"a configuration without a queue", []string{"--config", wrong}, exitUsage, "queue"},
 		{"a queue that does not exist", []string{"--queue", "invoices"}, exitUsage, `no queue "invoices"`},

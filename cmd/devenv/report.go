@@ -98,7 +98,7 @@ func (d *demo) audit(events []history.Event) error {
 // stayUp keeps everything running and reports each further message, until Ctrl-C.
 func (d *demo) stayUp(ctx context.Context) error {
 	d.say("\nEverything stays up until Ctrl-C. Try it from another terminal:\n")
-	printExports(d.sys.stdout, d.env)
+	printExports(d.sys.stdout, d.env, d.at)
 	worker := workerCommand()
 	d.say("")
 	d.say("echo '{\"message_id\":\"2001\",\"body\":{\"orderId\":\"2001\",\"amount\":5}}' | %s send   # send it twice, then change the amount", worker)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,6 +26,14 @@ const (
 	portAMQP       = 5672
 	portManagement = 5300
 	portCosmos     = 8081
+
+	maxOffset = 65535 - portCosmos
+)
+
+// The lock durations that Service Bus and the worker take.
+const (
+	minLock = 5 * time.Second
+	maxLock = 5 * time.Minute
 )
 
 // serveOptions are the flags of the environment alone.
@@ -41,11 +50,11 @@ type serveOptions struct {
 
 func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.host, "host", "127.0.0.1", "address to listen on. Anything but this machine's own lets others in, who need no password worth the name")
-	f.IntVar(&o.portOffset, "port-offset", 0, "number added to the ports 5672, 5300 and 8081, for when they are taken")
+	f.IntVar(&o.portOffset, "port-offset", 0, fmt.Sprintf("number added to the ports 5672, 5300 and 8081, for when they are taken; from 0 to %d", maxOffset))
 	f.StringVar(&o.config, "config", "", "queues, in the format of the official emulator's Config.json; the default has the queue orders")
 	f.StringVar(&o.queue, "queue", "", "queue to print settings for; the default is the first")
 	f.BoolVar(&o.noDuplicate, "no-duplicate-detection", false, "switch duplicate detection off, so that every copy reaches the worker")
-	f.DurationVar(&o.lock, "lock-duration", 0, "lock duration of every queue, instead of what the configuration says")
+	f.DurationVar(&o.lock, "lock-duration", 0, "lock duration of every queue, instead of what the configuration says; from 5s to 5m")
 	f.IntVar(&o.deliveries, "max-delivery-count", 0, "maximum delivery count of every queue, instead of what the configuration says")
 	f.StringVar(&o.historyFile, "history", "", "file to write everything that happened to, as JSON lines, at the end")
 }
@@ -83,15 +92,15 @@ func serve(ctx context.Context, o serveOptions, addresses testenv.Addresses, sys
 	if err != nil {
 		return withCure(err)
 	}
-	introduce(sys.stdout, env, at)
+	o.introduce(sys.stdout, env, at)
 	<-ctx.Done()
 	fmt.Fprintln(sys.stdout, "\nStopped.")
 	return nil
 }
 
 func (o serveOptions) addresses() (testenv.Addresses, error) {
-	if o.portOffset < 0 || portCosmos+o.portOffset > 65535 {
-		return testenv.Addresses{}, &usageError{fmt.Errorf("--port-offset %d: the ports must stay between %d and 65535; the largest offset is %d", o.portOffset, portManagement, 65535-portCosmos)}
+	if o.portOffset < 0 || o.portOffset > maxOffset {
+		return testenv.Addresses{}, &usageError{fmt.Errorf("--port-offset %d: give a number from 0 to %d, so that no port is above 65535", o.portOffset, maxOffset)}
 	}
 	at := func(port int) string { return net.JoinHostPort(o.host, strconv.Itoa(port+o.portOffset)) }
 	return testenv.Addresses{AMQP: at(portAMQP), Management: at(portManagement), Cosmos: at(portCosmos)}, nil
@@ -113,6 +122,9 @@ func (o serveOptions) environment() (*testenv.Env, error) {
 	env, err := testenv.New(options)
 	if err != nil {
 		return nil, &usageError{err}
+	}
+	if d := env.Queue.LockDuration; d < minLock || d > maxLock {
+		return nil, errors.Join(&usageError{fmt.Errorf("queue %s: a lock duration of %v is not possible, neither in Azure nor for the worker. Give --lock-duration from 5s to 5m", env.Queue.Name, d)}, env.Close())
 	}
 	return env, nil
 }
@@ -138,18 +150,21 @@ func withCure(err error) error {
 }
 
 // introduce says what there is, and how to use it.
-func introduce(w io.Writer, env *testenv.Env, at testenv.Addresses) {
+func (o serveOptions) introduce(w io.Writer, env *testenv.Env, at testenv.Addresses) {
 	fmt.Fprintf(w, "Embedded Service Bus and Cosmos DB. All is kept in memory and gone after Ctrl-C.\n\n")
 	fmt.Fprintf(w, "  Service Bus  sb://%s  queue %s: %s\n", at.AMQP, env.Queue.Name, describeQueue(env.Queue))
 	fmt.Fprintf(w, "  Management   http://%s/health and /queues\n", at.Management)
 	fmt.Fprintf(w, "  Cosmos DB    http://%s  database %s, container %s\n", at.Cosmos, env.Database, env.Container)
 	fmt.Fprintf(w, "\nSettings for the worker; paste them into another terminal:\n\n")
-	printExports(w, env)
+	printExports(w, env, at)
+	if note := o.note(); note != "" {
+		fmt.Fprintf(w, "\n%s\n", note)
+	}
 	worker := workerCommand()
 	fmt.Fprintf(w, "\nThen, for example:\n\n")
 	fmt.Fprintf(w, "%s run\n", worker)
 	fmt.Fprintf(w, "echo '{\"message_id\":\"1042\",\"body\":{\"orderId\":\"1042\",\"amount\":40}}' | %s send\n", worker)
-	fmt.Fprintf(w, "curl -s http://%s/queues\n", at.Management)
+	fmt.Fprintf(w, "curl -s http://%s/queues\n", fromHere(at.Management))
 }
 
 func describeQueue(q servicebus.Queue) string {
@@ -160,10 +175,37 @@ func describeQueue(q servicebus.Queue) string {
 	return fmt.Sprintf("lock %v, %d deliveries, %s", q.LockDuration, q.MaxDeliveryCount, duplicates)
 }
 
-func printExports(w io.Writer, env *testenv.Env) {
+// printExports prints the settings for a worker on this machine.
+func printExports(w io.Writer, env *testenv.Env, at testenv.Addresses) {
+	local := strings.NewReplacer(at.AMQP, fromHere(at.AMQP), at.Cosmos, fromHere(at.Cosmos))
 	for _, s := range env.Settings() {
-		fmt.Fprintf(w, "export %s=%s\n", s.Name, quote(s.Value))
+		fmt.Fprintf(w, "export %s=%s\n", s.Name, quote(local.Replace(s.Value)))
 	}
+}
+
+// fromHere is an address by which a program on this machine reaches what listens there. One that stands for every address of
+// the machine is no address to connect to, and the worker does not take it for this machine.
+func fromHere(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip, err := netip.ParseAddr(host); host != "" && (err != nil || !ip.IsUnspecified()) {
+		return address
+	}
+	return net.JoinHostPort("127.0.0.1", port)
+}
+
+// note says who can use the settings when others than this machine are let in.
+func (o serveOptions) note() string {
+	ip, err := netip.ParseAddr(o.host)
+	switch {
+	case o.host == "localhost", err == nil && ip.IsLoopback():
+		return ""
+	case o.host == "", err == nil && ip.IsUnspecified():
+		return "Others on the network are let in too. The settings are for this machine, by the address 127.0.0.1: without TLS the worker\ntakes no other."
+	}
+	return "The worker takes no address without TLS but this machine's own, so it will refuse " + o.host + ".\nTo let in others and use the worker here, give --host 0.0.0.0."
 }
 
 // quote makes one word of a text for a POSIX shell.

@@ -100,6 +100,13 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 	}
 }
 
+func TestAnIdentityThatThereIsNotIsReportedWithTheOthers(t *testing.T) {
+	t.Setenv("AZURE_TOKEN_CREDENTIALS", "nobody")
+	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com", "WORKER_LOCK_DURATION=1h"})
+	require.ErrorContains(t, err, "AZURE_TOKEN_CREDENTIALS: no identity can be used")
+	require.ErrorContains(t, err, "WORKER_LOCK_DURATION: 1h is more than 5m")
+}
+
 func TestShortTimesAreNoFault(t *testing.T) {
 	t.Parallel()
 	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,7 @@ func (c *config) checkParts() []error {
 	faults := named(partFields, c.workerFaults())
 	k, err := newConnector(*c)
 	if err != nil {
-		return append(faults, err)
+		return append(faults, fmt.Errorf("AZURE_TOKEN_CREDENTIALS: %w", err))
 	}
 	return append(faults, named(storeFields, k.storeOptions(&telemetry{}, nil).Validate())...)
 }

@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -48,6 +51,7 @@ wrong.`,
 }
 
 func runWorker(ctx context.Context, cfg config, sys system) error {
+	easeCollector(sys.environ)
 	ctx, abort, release := stopSignals(ctx)
 	defer release()
 	t, err := newTelemetry(ctx, sys.environ)
@@ -74,6 +78,17 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 		return err
 	case <-abort:
 		return errors.New("ended at once by a second signal; what was in work is delivered again")
+	}
+}
+
+// collectorPercent lets the heap grow to five times what is alive between collections. That is a few MiB, so the collector
+// would run for every few messages: in the throughput benchmark GOGC=400 takes a third off the processor time of a message.
+const collectorPercent = 400
+
+// easeCollector sets the pace of the garbage collector unless somebody has: GOGC wins, and GOMEMLIMIT holds all the same.
+func easeCollector(environ []string) {
+	if !slices.ContainsFunc(environ, func(pair string) bool { return strings.HasPrefix(pair, "GOGC=") }) {
+		debug.SetGCPercent(collectorPercent)
 	}
 }
 

@@ -3,7 +3,7 @@ GO ?= go
 export GOFLAGS ?= -trimpath
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build env send lint vet tidy check fuzz torture bench conformance infra image clean
+.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance infra image clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -167,7 +167,7 @@ func checkEndpoint(endpoint string) error {
 	switch {
 	case u.Scheme == "https":
 		return nil
-	case u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	case u.Scheme == "http":
 		return fmt.Errorf("cosmosstore: endpoint %s would send credentials unencrypted: use https, http is for loopback addresses", u.Host)
@@ -175,7 +175,9 @@ func checkEndpoint(endpoint string) error {
 	return fmt.Errorf("cosmosstore: endpoint scheme %q is not https", u.Scheme)
 }
 
-func loopback(host string) bool {
+// Loopback reports whether a host is this machine by its name or address, without asking a name server. It is the rule for
+// where keys and plain connections are acceptable.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
 }

@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/orderworker/orderworker/cosmosstore"
 )
 
 // unknownWindow stands for a duplicate detection window that nobody has stated.
@@ -86,10 +87,10 @@ func (c *config) checkStore() []error {
 		return fault("COSMOS_ENDPOINT: not an address such as https://shop.documents.azure.com")
 	}
 	var faults []error
-	if u.Scheme == "http" && !loopback(u.Hostname()) {
+	if u.Scheme == "http" && !cosmosstore.Loopback(u.Hostname()) {
 		faults = append(faults, fmt.Errorf("COSMOS_ENDPOINT: plain http is only for this machine. Use https://%s", u.Host))
 	}
-	if c.cosmosKey != "" && !loopback(u.Hostname()) && !c.allowKeys {
+	if c.cosmosKey != "" && !cosmosstore.Loopback(u.Hostname()) && !c.allowKeys {
 		faults = append(faults, fmt.Errorf("COSMOS_KEY: account keys are only for an emulator on this machine. Use a managed identity, or set WORKER_ALLOW_KEYS=true"))
 	}
 	if c.cosmosKey == "" && u.Scheme == "http" {
@@ -109,7 +110,7 @@ func (c *config) checkConnectionString() []error {
 	if parts["sharedaccesssignature"] == "" && (parts["sharedaccesskeyname"] == "" || parts["sharedaccesskey"] == "") {
 		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: it has no SharedAccessKeyName and SharedAccessKey"))
 	}
-	local := loopback(u.Hostname())
+	local := cosmosstore.Loopback(u.Hostname())
 	if !local && !c.allowKeys {
 		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true"))
 	}
@@ -134,13 +135,4 @@ func connectionParts(text string) map[string]string {
 
 func validHost(host string) bool {
 	return host != "" && !strings.ContainsAny(host, "/:@ \t\r\n;=") && strings.Contains(host, ".")
-}
-
-// loopback reports whether a host is this machine by its name or address, without asking a name server.
-func loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }

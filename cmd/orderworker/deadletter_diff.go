@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -17,18 +16,7 @@ func newDeadletterDiff(sys system) *cobra.Command {
 
 Exit code 0 when the two are the same, 3 when they differ, 4 when there is nothing to compare with.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			n, err := sequences(args)
-			if err != nil {
-				return err
-			}
-			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				item, err := r.find(ctx, n[0])
-				if err != nil {
-					return err
-				}
+			return withLetter(c, sys, args, output, func(_ *review, item deadletter.Item) error {
 				return diff(sys, item, output)
 			})
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/worker/deadletter"
 	"github.com/orderworker/orderworker/worker/deadletter/page"
 )
@@ -53,7 +54,7 @@ func (p pageSettings) check() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("--address %q is not an address such as 127.0.0.1:8090", p.address)
-	case !loopback(host) && !p.proxy:
+	case !cosmosstore.Loopback(host) && !p.proxy:
 		return fmt.Errorf("--address %s can be reached from other machines, and nobody would sign people in. Listen on 127.0.0.1, or put a proxy in front and add --behind-proxy", p.address)
 	case p.proxy && len(p.hosts) == 0:
 		return errors.New("--behind-proxy needs --host: the name under which people reach the page")

@@ -22,18 +22,7 @@ func newDeadletterShow(sys system) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show SEQUENCE", Short: "Show one dead letter, what its verdict means and what each action would do", Args: needArgs("SEQUENCE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			n, err := sequences(args)
-			if err != nil {
-				return err
-			}
-			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				item, err := r.find(ctx, n[0])
-				if err != nil {
-					return err
-				}
+			return withLetter(c, sys, args, output, func(r *review, item deadletter.Item) error {
 				if output == "json" {
 					return writeJSON(sys.stdout, r.describeWhole(item))
 				}
@@ -44,6 +33,24 @@ func newDeadletterShow(sys system) *cobra.Command {
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	c.Flags().IntVar(&limit, "body", 4096, "show at most so many bytes of a body")
 	return c
+}
+
+// withLetter finds the one dead letter that args name and hands it to f.
+func withLetter(c *cobra.Command, sys system, args []string, output string, f func(*review, deadletter.Item) error) error {
+	if err := checkOutput(output); err != nil {
+		return err
+	}
+	n, err := sequences(args)
+	if err != nil {
+		return err
+	}
+	return withReview(c, sys, func(ctx context.Context, r *review) error {
+		item, err := r.find(ctx, n[0])
+		if err != nil {
+			return err
+		}
+		return f(r, item)
+	})
 }
 
 // find is Find with the exit code for a letter that is not there.

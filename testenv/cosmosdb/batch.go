@@ -12,27 +12,7 @@ import (
 // maxBatch is how many operations a batch may have.
 const maxBatch = 100
 
-// batchKey is the id of the first create of a batch, or else of its first operation: the guard by which fault plans know
-// the batch.
-func batchKey(body []byte) string {
-	if len(body) > maxItem {
-		return ""
-	}
-	ops, err := readBatch(body)
-	if err != nil || len(ops) == 0 {
-		return ""
-	}
-	for _, op := range ops {
-		if op.kind == "Create" {
-			return documentKey(op.body)
-		}
-	}
-	if ops[0].id != "" {
-		return ops[0].id
-	}
-	return documentKey(ops[0].body)
-}
-
+// readBatch reads the operations of a batch, with the documents that they bring.
 func readBatch(body []byte) ([]operation, error) {
 	var raw []struct {
 		OperationType string          `json:"operationType"`
@@ -46,17 +26,34 @@ func readBatch(body []byte) ([]operation, error) {
 	ops := make([]operation, len(raw))
 	for i, r := range raw {
 		ops[i] = operation{kind: r.OperationType, id: r.ID, ifMatch: r.IfMatch, body: r.ResourceBody}
+		if ops[i].bringsDocument() {
+			ops[i].doc = readDocument(r.ResourceBody)
+		}
 	}
 	return ops, nil
 }
 
+// batchKey is the id of the first create of a batch, or else of its first operation: the guard by which fault plans know
+// the batch.
+func batchKey(ops []operation) string {
+	if len(ops) == 0 {
+		return ""
+	}
+	for _, op := range ops {
+		if op.kind == "Create" {
+			return op.doc.id()
+		}
+	}
+	if ops[0].id != "" {
+		return ops[0].id
+	}
+	return ops[0].doc.id()
+}
+
 // readsAlone reports whether a request is a batch of nothing but reads, which changes nothing.
 func readsAlone(q *request) bool {
-	if q.op != history.ExecuteBatch {
-		return false
-	}
-	ops, err := readBatch(q.body)
-	return err == nil && !slices.ContainsFunc(ops, func(op operation) bool { return op.kind != "Read" })
+	return q.op == history.ExecuteBatch && q.batch.err == nil &&
+		!slices.ContainsFunc(q.batch.ops, func(op operation) bool { return op.kind != "Read" })
 }
 
 // executeBatch carries out a batch: all operations happen, with status 200, or none, with status 207, the culprit's own
@@ -69,8 +66,8 @@ func (a *Account) executeBatch(q *request, t *transaction) reply {
 	if len(q.body) > maxItem {
 		return refuse(http.StatusRequestEntityTooLarge, 0, "the batch is larger than 2 MB")
 	}
-	ops, err := readBatch(q.body)
-	if err != nil {
+	ops := q.batch.ops
+	if q.batch.err != nil {
 		return refuse(http.StatusBadRequest, 0, "the batch is not a JSON array of operations")
 	}
 	if len(ops) == 0 || len(ops) > maxBatch {

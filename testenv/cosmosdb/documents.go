@@ -59,14 +59,14 @@ func (a *Account) serveDocument(q *request, c *container, key partitionKey) (rep
 		r := a.executeBatch(q, t)
 		return r, createdBy(t)
 	}
-	op := operation{id: q.part(5), ifMatch: q.header.Get("If-Match"), body: q.body}
+	op := operation{id: q.part(5), ifMatch: q.header.Get("If-Match"), body: q.body, doc: q.document}
 	switch q.op {
 	case history.CreateDocument:
 		op.kind = "Create"
 	case history.UpsertDocument:
 		op.kind = "Upsert"
 	case history.ReplaceDocument:
-		op.kind = "Replace"
+		op.kind, op.doc = "Replace", readDocument(q.body)
 	case history.PatchDocument:
 		op.kind = "Patch"
 	case history.DeleteDocument:

@@ -150,19 +150,19 @@ func stringList(list []string) string {
 
 // Seed stores a document, or replaces it, as if a client had, but without faults and history. The partition key is
 // taken from the document. It fails when the service would refuse the document.
-func (a *Account) Seed(databaseID, containerID, document string) error {
+func (a *Account) Seed(databaseID, containerID, text string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.findContainer(databaseID, containerID)
 	if c == nil {
 		return fmt.Errorf("cosmosdb: the container %q does not exist", databaseID+"/"+containerID)
 	}
-	doc, err := jsondoc.ParseObject([]byte(document))
-	if err != nil {
-		return fmt.Errorf("cosmosdb: the seeded document: %w", err)
+	d := readDocument([]byte(text))
+	if d.err != nil {
+		return fmt.Errorf("cosmosdb: the seeded document: %w", d.err)
 	}
-	t := a.begin(c, c.def.keyOf(doc), time.Now())
-	if r := t.apply(operation{kind: "Upsert", body: []byte(document)}); r.status >= 400 {
+	t := a.begin(c, c.def.keyOf(d.object), time.Now())
+	if r := t.apply(operation{kind: "Upsert", doc: d}); r.status >= 400 {
 		return fmt.Errorf("cosmosdb: the seeded document: %d: %s", r.status, r.message)
 	}
 	t.commit()

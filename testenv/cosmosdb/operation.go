@@ -20,6 +20,12 @@ type operation struct {
 	id      string // of Replace, Patch, Delete and Read
 	ifMatch string
 	body    []byte
+	doc     document // of Create, Upsert and Replace
+}
+
+// bringsDocument reports whether the body of the operation is a whole document.
+func (op operation) bringsDocument() bool {
+	return op.kind == "Create" || op.kind == "Upsert" || op.kind == "Replace"
 }
 
 // result is what became of an operation.
@@ -61,7 +67,7 @@ func (t *transaction) apply(op operation) result {
 }
 
 func (t *transaction) create(op operation) result {
-	doc, id, refused := t.admit(op.body)
+	doc, id, refused := t.admit(op.doc)
 	if refused != nil {
 		return *refused
 	}
@@ -74,7 +80,7 @@ func (t *transaction) create(op operation) result {
 // upsert creates or replaces. A condition on a document that does not exist is not looked at; this is how clients
 // describe the service, and was not tried.
 func (t *transaction) upsert(op operation) result {
-	doc, id, refused := t.admit(op.body)
+	doc, id, refused := t.admit(op.doc)
 	if refused != nil {
 		return *refused
 	}
@@ -89,7 +95,7 @@ func (t *transaction) upsert(op operation) result {
 }
 
 func (t *transaction) replace(op operation) result {
-	doc, id, refused := t.admit(op.body)
+	doc, id, refused := t.admit(op.doc)
 	if refused != nil {
 		return *refused
 	}
@@ -123,7 +129,7 @@ func (t *transaction) patch(op operation) result {
 			return badRequest("%v", err)
 		}
 	}
-	doc, _, refused = t.admit(jsondoc.Encode(doc))
+	doc, _, refused = t.admit(readDocument(jsondoc.Encode(doc)))
 	if refused != nil {
 		return *refused
 	}
@@ -183,12 +189,12 @@ func (t *transaction) put(id string, doc *jsondoc.Object, old *version, status i
 }
 
 // admit reads a document and holds it against everything that can be said without looking at other documents.
-func (t *transaction) admit(body []byte) (*jsondoc.Object, string, *result) {
+func (t *transaction) admit(d document) (*jsondoc.Object, string, *result) {
 	no := func(r result) (*jsondoc.Object, string, *result) { return nil, "", &r }
-	if len(body) > maxItem {
-		return no(failure(http.StatusRequestEntityTooLarge, 0, 1, "the document has %d bytes, at most %d are allowed", len(body), maxItem))
+	if d.size > maxItem {
+		return no(failure(http.StatusRequestEntityTooLarge, 0, 1, "%v", d.err))
 	}
-	doc, err := jsondoc.ParseObject(body)
+	doc, err := d.object, d.err
 	if errors.Is(err, jsondoc.ErrTooDeep) {
 		return no(badRequest("the document is nested more than %d levels", jsondoc.MaxDepth))
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
 	"github.com/orderworker/orderworker/testenv/history"
 )
 
@@ -34,13 +33,19 @@ const maxBody = 8 << 20
 
 // request is one request after its path and body have been read.
 type request struct {
-	method  string
-	header  http.Header
-	path    string   // the escaped path
-	parts   []string // the unescaped segments of the path
-	scheme  string
-	host    string
-	body    []byte
+	method string
+	header http.Header
+	path   string   // the escaped path
+	parts  []string // the unescaped segments of the path
+	scheme string
+	host   string
+	body   []byte
+	// document is the body of a create or an upsert, and batch that of a batch. Each is read once, here.
+	document document
+	batch    struct {
+		ops []operation
+		err error
+	}
 	compute bool // came through the compute gateway
 
 	resource resource
@@ -201,23 +206,17 @@ func (q *request) nameFeed() {
 	case q.method != http.MethodPost:
 		q.op = history.RefusedByCosmos
 	case q.isBatch():
-		q.op, q.key = history.ExecuteBatch, batchKey(q.body)
-	case q.flag("x-ms-documentdb-is-upsert"):
-		q.op, q.key = history.UpsertDocument, documentKey(q.body)
+		q.op = history.ExecuteBatch
+		if len(q.body) <= maxItem {
+			q.batch.ops, q.batch.err = readBatch(q.body)
+			q.key = batchKey(q.batch.ops)
+		}
 	default:
-		q.op, q.key = history.CreateDocument, documentKey(q.body)
+		q.op = history.CreateDocument
+		if q.flag("x-ms-documentdb-is-upsert") {
+			q.op = history.UpsertDocument
+		}
+		q.document = readDocument(q.body)
+		q.key = q.document.id()
 	}
-}
-
-// documentKey is the id in a document, or "" when it cannot be read; the operation itself says what is wrong.
-func documentKey(body []byte) string {
-	if len(body) > maxItem {
-		return ""
-	}
-	o, err := jsondoc.ParseObject(body)
-	if err != nil {
-		return ""
-	}
-	id, _ := o.Text("id")
-	return id
 }

@@ -3,7 +3,6 @@ package jsondoc
 import (
 	"math"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Encode writes a value as JSON without insignificant space.
@@ -62,21 +61,26 @@ const hexDigits = "0123456789abcdef"
 
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
+	plain := 0 // from where on nothing had to be escaped
+	for i := range len(s) {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[plain:i]...)
+		plain = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
 			b = append(b, '\\', 'n')
-		case r == '\r':
+		case '\r':
 			b = append(b, '\\', 'r')
-		case r == '\t':
+		case '\t':
 			b = append(b, '\\', 't')
-		case r < 0x20:
-			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
 		default:
-			b = utf8.AppendRune(b, r)
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	return append(b, '"')
+	return append(append(b, s[plain:]...), '"')
 }

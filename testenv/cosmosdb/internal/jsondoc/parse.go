@@ -2,12 +2,13 @@ package jsondoc
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxDepth is how deep the service lets objects and arrays be nested, the document itself counted as one.
@@ -22,13 +23,13 @@ func Parse(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("jsondoc: the text is not UTF-8")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
+	// Half of a surrogate pair, escaped, is read as U+FFFD.
+	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	v, err := parseValue(d, 0)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("jsondoc: something follows the value")
 	}
 	return v, nil
@@ -47,69 +48,68 @@ func ParseObject(text []byte) (*Object, error) {
 	return o, nil
 }
 
-func parseValue(d *json.Decoder, depth int) (any, error) {
-	t, err := d.Token()
+func parseValue(d *jsontext.Decoder, depth int) (any, error) {
+	t, err := d.ReadToken()
 	if err != nil {
 		return nil, fmt.Errorf("jsondoc: %w", err)
 	}
-	switch t := t.(type) {
-	case json.Delim:
-		if depth == MaxDepth {
-			return nil, ErrTooDeep
-		}
-		if t == '{' {
-			return parseMembers(d, depth+1)
-		}
+	switch t.Kind() {
+	case jsontext.KindBeginObject:
+		return parseMembers(d, depth+1)
+	case jsontext.KindBeginArray:
 		return parseElements(d, depth+1)
-	case json.Number:
-		return parseNumber(t)
+	case jsontext.KindString:
+		return t.String(), nil
+	case jsontext.KindNumber:
+		return parseNumber(t.String())
+	case jsontext.KindNull:
+		return nil, nil
 	default:
-		return t, nil
+		return t.Bool(), nil
 	}
 }
 
-func parseNumber(n json.Number) (any, error) {
-	f, err := strconv.ParseFloat(n.String(), 64)
+func parseNumber(text string) (any, error) {
+	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return nil, fmt.Errorf("jsondoc: the number %s is outside the range of a double", n)
+		return nil, fmt.Errorf("jsondoc: the number %s is outside the range of a double", text)
 	}
 	return f, nil
 }
 
-func parseMembers(d *json.Decoder, depth int) (any, error) {
+func parseMembers(d *jsontext.Decoder, depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, ErrTooDeep
+	}
 	o := NewObject()
-	for d.More() {
-		t, err := d.Token()
+	for d.PeekKind() != jsontext.KindEndObject {
+		name, err := d.ReadToken()
 		if err != nil {
 			return nil, fmt.Errorf("jsondoc: %w", err)
 		}
-		name, ok := t.(string)
-		if !ok {
-			return nil, errors.New("jsondoc: a member name is not a string")
-		}
+		key := name.String() // the token is gone with the next one
 		v, err := parseValue(d, depth)
 		if err != nil {
 			return nil, err
 		}
-		o.Set(name, v)
+		o.Set(key, v)
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("jsondoc: %w", err)
-	}
-	return o, nil
+	_, err := d.ReadToken()
+	return o, err
 }
 
-func parseElements(d *json.Decoder, depth int) (any, error) {
+func parseElements(d *jsontext.Decoder, depth int) (any, error) {
+	if depth > MaxDepth {
+		return nil, ErrTooDeep
+	}
 	list := []any{}
-	for d.More() {
+	for d.PeekKind() != jsontext.KindEndArray {
 		v, err := parseValue(d, depth)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("jsondoc: %w", err)
-	}
-	return list, nil
+	_, err := d.ReadToken()
+	return list, err
 }

@@ -2,12 +2,11 @@ package cosmosstore
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
@@ -24,74 +23,7 @@ const (
 	maxBytes = 2 << 20
 	// systemBytes allows for what the service adds to an item: _rid, _self, _etag, _attachments and _ts.
 	systemBytes = 512
-	// largestExact is the largest whole number up to which a double holds every whole number.
-	largestExact = 1 << 53
 )
-
-// requestVersion is the version of the request member. A reader takes what it knows from any version.
-const requestVersion = 1
-
-// requestMember says which message a document came from. A sender cannot write it: his content is a member of its own.
-type requestMember struct {
-	Version        int                 `json:"version"`
-	Key            string              `json:"key"`
-	MessageID      string              `json:"messageId"`
-	Hash           string              `json:"hash,omitempty"`
-	Recipe         *fingerprint.Recipe `json:"recipe,omitempty"`
-	Attempt        string              `json:"attempt"`
-	SequenceNumber any                 `json:"sequenceNumber,omitempty"`
-	EnqueuedAt     *time.Time          `json:"enqueuedAt,omitempty"`
-	CommittedAt    time.Time           `json:"committedAt"`
-	// Parts are the names of the further documents, in the guard alone.
-	Parts []string `json:"parts,omitempty"`
-	// PartTTLs are the times to live in seconds of those parts that have one, since they may be gone one day.
-	PartTTLs map[string]int64 `json:"partTTLs,omitempty"`
-	// Part and Guard are the name of a further document and the id of its guard, in that document alone.
-	Part  string `json:"part,omitempty"`
-	Guard string `json:"guard,omitempty"`
-}
-
-// guardRequest is the request member of the documents that stand for the whole message.
-func guardRequest(c worker.Commit, now time.Time) requestMember {
-	r := requestMember{
-		Version: requestVersion, Key: c.Key.String(), MessageID: c.MessageID, Hash: c.Fingerprint.Hash,
-		Recipe: &c.Fingerprint.Recipe, Attempt: c.Attempt, SequenceNumber: wholeNumber(c.SequenceNumber), CommittedAt: now.UTC(),
-	}
-	if !c.EnqueuedAt.IsZero() {
-		at := c.EnqueuedAt.UTC()
-		r.EnqueuedAt = &at
-	}
-	for _, d := range c.Documents[1:] {
-		r.Parts = append(r.Parts, d.Name)
-		if d.TTL > 0 {
-			if r.PartTTLs == nil {
-				r.PartTTLs = map[string]int64{}
-			}
-			r.PartTTLs[d.Name] = int64(d.TTL / time.Second)
-		}
-	}
-	return r
-}
-
-// partRequest is the request member of a further document.
-func partRequest(c worker.Commit, name string, now time.Time) requestMember {
-	return requestMember{
-		Version: requestVersion, Key: c.Key.String(), MessageID: c.MessageID, Attempt: c.Attempt, CommittedAt: now.UTC(),
-		Part: name, Guard: c.DocumentID,
-	}
-}
-
-// wholeNumber is a number as JSON can carry it through a double. The sequence numbers of partitioned queues are larger
-// than that, and go as text.
-func wholeNumber(n int64) any {
-	switch {
-	case n == 0:
-		return nil
-	case n >= -largestExact && n <= largestExact:
-		return n
-	}
-	return strconv.FormatInt(n, 10)
-}
 
 // envelope is one document before it is written out.
 type envelope struct {
@@ -105,72 +37,39 @@ type envelope struct {
 }
 
 // encode writes the document as JSON. The content goes in byte for byte.
-func (e envelope) encode(path []string) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(len(e.content) + 1024)
-	b.WriteByte('{')
-	if err := member(&b, memberID, e.id); err != nil {
-		return nil, err
-	}
+func (e envelope) encode(path []string) []byte {
+	w := writer{make([]byte, 0, len(e.content)+768)}
+	w.begin()
+	w.string(memberID, e.id)
 	if len(path) > 1 || path[0] != memberID {
-		if err := member(&b, path[0], nest(path[1:], e.partition)); err != nil {
-			return nil, err
+		for _, name := range path[:len(path)-1] {
+			w.name(name)
+			w.begin()
+		}
+		w.string(path[len(path)-1], e.partition)
+		for range len(path) - 1 {
+			w.end()
 		}
 	}
-	if err := member(&b, memberType, e.kind); err != nil {
-		return nil, err
-	}
+	w.string(memberType, e.kind)
 	if e.content != nil {
-		name, err := json.Marshal(e.kind)
-		if err != nil {
-			return nil, err
-		}
-		b.WriteByte(',')
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(e.content)
+		w.raw(e.kind, e.content)
 	}
 	if len(e.exact) > 0 {
-		if err := member(&b, memberExact, e.exact); err != nil {
-			return nil, err
+		w.name(memberExact)
+		w.begin()
+		for _, path := range slices.Sorted(maps.Keys(e.exact)) {
+			w.string(path, e.exact[path])
 		}
+		w.end()
 	}
-	if err := member(&b, memberRequest, e.request); err != nil {
-		return nil, err
-	}
+	w.name(memberRequest)
+	e.request.encode(&w)
 	if e.ttl > 0 {
-		if err := member(&b, memberTTL, e.ttl); err != nil {
-			return nil, err
-		}
+		w.number(memberTTL, e.ttl)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// nest wraps a value into one object per name.
-func nest(path []string, value any) any {
-	for i := len(path) - 1; i >= 0; i-- {
-		value = map[string]any{path[i]: value}
-	}
-	return value
-}
-
-func member(b *bytes.Buffer, name string, value any) error {
-	if b.Len() > 1 {
-		b.WriteByte(',')
-	}
-	n, err := json.Marshal(name)
-	if err != nil {
-		return err
-	}
-	v, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	b.Write(n)
-	b.WriteByte(':')
-	b.Write(v)
-	return nil
+	w.end()
+	return w.text
 }
 
 // checkContent refuses what can never be stored, and returns the numbers that a double would round.
@@ -183,22 +82,27 @@ func checkContent(d worker.Document) (map[string]string, error) {
 	if len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, handlerFault("content of document %q that is not one JSON object", name)
 	}
-	err := fingerprint.Check(d.Content, fingerprint.Limits{MaxDepth: maxDepth - contentLevel})
+	found, err := fingerprint.Inexact(d.Content, fingerprint.Limits{MaxDepth: maxDepth - contentLevel})
 	if p, ok := errors.AsType[*fingerprint.Problem](err); ok {
+		cure := "Correct the sender, or the handler."
+		if p.Kind == fingerprint.TooLarge {
+			cure = "Send such numbers as strings, or with at most 15 digits."
+		}
 		return nil, &worker.UnstorableError{Reason: problemReason(p.Kind), Cause: err,
-			Detail: fmt.Sprintf("The content of document %q cannot be stored: %s. Correct the sender, or the handler.", name,
-				strings.TrimPrefix(p.Error(), "fingerprint: "))}
+			Detail: fmt.Sprintf("The content of document %q cannot be stored: %s. %s", name, strings.TrimPrefix(p.Error(), "fingerprint: "), cure)}
 	}
 	if err != nil {
 		return nil, never(reason.NeverStorable, "The content of document %q cannot be stored: %v. Correct the handler.", name, err)
 	}
-	return exactNumbers(d.Content)
+	return exactNumbers(found), nil
 }
 
 func problemReason(k fingerprint.ProblemKind) string {
 	switch k {
 	case fingerprint.TooDeep:
 		return reason.TooDeep
+	case fingerprint.TooLarge:
+		return reason.TooLarge
 	case fingerprint.DuplicateName:
 		return reason.DuplicateName
 	case fingerprint.NumberOutOfRange:

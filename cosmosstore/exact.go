@@ -1,30 +1,17 @@
 package cosmosstore
 
-import (
-	"errors"
+import "github.com/orderworker/orderworker/worker/fingerprint"
 
-	"github.com/orderworker/orderworker/worker/fingerprint"
-	"github.com/orderworker/orderworker/worker/reason"
-)
-
-// exactNumbers returns the numbers of a content that the store would round, as original text by JSON pointer.
-func exactNumbers(content []byte) (map[string]string, error) {
-	found, err := fingerprint.Inexact(content)
-	if p, ok := errors.AsType[*fingerprint.Problem](err); ok && p.Kind == fingerprint.TooLarge {
-		return nil, never(reason.TooLarge, "The content of a document cannot be stored: %s. Send such numbers as strings, or with at most "+
-			"15 digits.", p.Cause)
-	}
-	if err != nil {
-		return nil, never(reason.NeverStorable, "The numbers of a document cannot be read: %v. Correct the sender, or the handler.", err)
-	}
+// exactNumbers returns the numbers that the store would round, as original text by JSON pointer.
+func exactNumbers(found []fingerprint.Exact) map[string]string {
 	if len(found) == 0 {
-		return nil, nil
+		return nil
 	}
 	texts := make(map[string]string, len(found))
 	for _, e := range found {
 		texts[e.Path] = e.Text
 	}
-	return texts, nil
+	return texts
 }
 
 // restoreNumbers puts the original texts back. A content that was changed into something else stays as it is.

@@ -51,16 +51,14 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	p := plan{partition: c.DocumentID, guards: 1}
 	if l.markers {
 		p.guards = 2
-		if err := l.add(&p, "", envelope{id: markerID(c.DocumentID), kind: markerType, request: guardRequest(c, now), ttl: l.markerTTL}); err != nil {
-			return plan{}, err
-		}
+		l.add(&p, "", envelope{id: markerID(c.DocumentID), kind: markerType, request: requestMember{commit: c, at: now}, ttl: l.markerTTL})
 	}
 	for i, d := range c.Documents {
-		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, request: guardRequest(c, now)}
+		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, request: requestMember{commit: c, at: now}}
 		name := d.Type
 		if i > 0 {
 			name = d.Name
-			e.id, e.request = identity.PartDocumentID(c.DocumentID, d.Name), partRequest(c, d.Name, now)
+			e.id, e.request.part = identity.PartDocumentID(c.DocumentID, d.Name), d.Name
 		}
 		var err error
 		if e.exact, err = checkContent(d); err != nil {
@@ -69,9 +67,7 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 		if e.ttl, err = ttlSeconds(d.TTL); err != nil {
 			return plan{}, handlerFault("document %q with a time to live that cannot be kept: %v", name, err)
 		}
-		if err := l.add(&p, name, e); err != nil {
-			return plan{}, err
-		}
+		l.add(&p, name, e)
 	}
 	return p, p.checkBounds()
 }
@@ -79,17 +75,12 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 // markerID is the id of the marker of a message.
 func markerID(documentID string) string { return identity.PartDocumentID(documentID, markerPart) }
 
-func (l layout) add(p *plan, name string, e envelope) error {
+func (l layout) add(p *plan, name string, e envelope) {
 	e.partition = p.partition
-	body, err := e.encode(l.path)
-	if err != nil {
-		return handlerFault("document %q, which cannot be written as JSON: %v", name, err)
-	}
-	p.docs = append(p.docs, planned{name: name, id: e.id, body: body})
+	p.docs = append(p.docs, planned{name: name, id: e.id, body: e.encode(l.path)})
 	for path, text := range e.exact {
 		p.rounded, p.roundedBytes = p.rounded+1, p.roundedBytes+len(path)+len(text)+len(`"":"",`)
 	}
-	return nil
 }
 
 // checkCommit refuses a commit whose shape the container cannot hold.

@@ -81,6 +81,17 @@ type permit struct {
 // errNoPermit is returned when a commit may not start and must not wait any longer.
 var errNoPermit = errors.New("worker: the store cannot be used, and the message is not held any longer")
 
+// tryAcquire returns a permit for the commit of a message if it may start at once.
+func (b *breaker) tryAcquire(sequence int64) (permit, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.permitsLocked(b.suspects.is(sequence)) {
+		return permit{}, false
+	}
+	b.active++
+	return permit{epoch: b.epoch, sequence: sequence}, true
+}
+
 // acquire waits until the commit of a message may start. It returns errNoPermit when ctx ends or stop is closed before.
 func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}, sequence int64) (permit, error) {
 	b.mu.Lock()

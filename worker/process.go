@@ -128,9 +128,7 @@ func (w *Worker) panicked(d *delivery, r Result) {
 
 // commit waits for a permit, makes sure of the lock, and commits.
 func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
-	wctx, cancel := w.waiting(ctx, d)
-	p, err := w.breaker.acquire(wctx, w.stop, d.sequence())
-	cancel()
+	p, err := w.permit(ctx, d)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return r.interrupted(cause)
@@ -148,14 +146,19 @@ func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 	return w.breaker.report(p, w.pipeline.commit(ctx, r))
 }
 
-// waiting is the context of a commit that waits for the store. It ends when the message has been held for long enough, if
-// the message is known to survive being given back.
-func (w *Worker) waiting(ctx context.Context, d *delivery) (context.Context, context.CancelFunc) {
+// permit waits until the commit of d may start. It does not wait beyond the time that the message may be held for, if the
+// message is known to survive being given back.
+func (w *Worker) permit(ctx context.Context, d *delivery) (permit, error) {
+	if p, ok := w.breaker.tryAcquire(d.sequence()); ok {
+		return p, nil
+	}
 	f := facts{deliveries: d.message.DeliveryCount, maxDeliveries: w.config.MaxDeliveryCount}
 	if f.spare() {
-		return context.WithDeadline(ctx, d.received.Add(w.holdFor(d)))
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, d.received.Add(w.holdFor(d)))
+		defer cancel()
 	}
-	return ctx, func() {}
+	return w.breaker.acquire(ctx, w.stop, d.sequence())
 }
 
 // holdFor is how long d may be held. It doubles with each delivery: the first time a message is soon left to a worker that

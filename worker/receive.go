@@ -291,7 +291,11 @@ func (w *Worker) start(work context.Context, messages []*azservicebus.ReceivedMe
 	for _, m := range messages {
 		w.slots.take()
 		d := w.newDelivery(m, l)
-		w.deliveries.Go(func() { w.process(work, d) })
+		w.deliveries.Add(1)
+		w.crew.do(func() {
+			defer w.deliveries.Done()
+			w.process(work, d)
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -11,22 +12,57 @@ import (
 // minRenewal is the time that a renewal gets at least. A lock that has ended by our clock may live by the broker's.
 const minRenewal = 2 * time.Second
 
-// keepLater begins to renew the lock of d when that is first due, until the function that it returns is called. Most
-// messages are through before, so no goroutine waits for them. Renewal outlives a cut of the work: what is given back must
-// still be locked.
+// A renewal keeps the lock of one delivery, from when that is first due. Most messages are through before, so no goroutine
+// waits for them.
+type renewal struct {
+	timer *time.Timer
+
+	mu     sync.Mutex
+	over   bool
+	cancel context.CancelFunc // once the timer has fired
+}
+
+// keepLater begins to renew the lock of d when that is first due, until the function that it returns is called. Renewal
+// outlives a cut of the work: what is given back must still be locked.
 func (w *Worker) keepLater(ctx context.Context, d *delivery, lost func()) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &renewal{}
 	w.deliveries.Add(1)
-	timer := time.AfterFunc(d.lock.untilRenewal(), func() {
+	r.timer = time.AfterFunc(d.lock.untilRenewal(), func() {
 		defer w.deliveries.Done()
-		w.keep(ctx, d, lost)
+		if ctx := r.begin(context.WithoutCancel(ctx)); ctx != nil {
+			w.keep(ctx, d, lost)
+		}
 	})
 	return func() {
-		cancel()
-		if timer.Stop() {
+		if r.end() {
 			w.deliveries.Done()
 		}
 	}
+}
+
+// begin returns the context in which to renew, or nil when the renewal is over already.
+func (r *renewal) begin(ctx context.Context) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return nil
+	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	return ctx
+}
+
+// end ends the renewal, and reports whether it had not begun and never will.
+func (r *renewal) end() bool {
+	if r.timer.Stop() {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	if r.cancel != nil {
+		r.cancel()
+	}
+	return false
 }
 
 // keep renews the lock of d half way to its end, until ctx ends. When the lock is lost it calls lost and returns. A

@@ -37,13 +37,12 @@ const (
 // object, over whatever link is in use: a message outlives the link it came by, and the client can never settle its
 // object again. It is bounded by the lock, and goes on while the worker drains.
 func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLetterNote) settlement {
-	ctx, cancel := w.settleContext(ctx, d)
-	defer cancel()
-	doubt := false
+	ctx = context.WithoutCancel(ctx) // detached from every stop of the worker
+	until, doubt := time.Now().Add(w.settleTime(d)), false
 	if d.link != nil && w.connection.uses(d.link) {
 		l := d.link
 		d.link = nil // once per object: a second call would return nil without doing anything
-		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, oneTry)); fault {
+		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), oneTry))); fault {
 		case faultNone:
 			l.proven.Store(true)
 			return settleDone
@@ -56,6 +55,8 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 			}
 		}
 	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	return w.settleByToken(ctx, d, a, note, doubt)
 }
 
@@ -99,13 +100,13 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 // tooMuch reports whether a fault may be the size of the note rather than the state of the link.
 func tooMuch(f brokerFault) bool { return f == faultTooLarge || f == faultQuota || f == faultUnknown }
 
-// settleContext is detached from every stop of the worker, and ends with the lock.
-func (w *Worker) settleContext(ctx context.Context, d *delivery) (context.Context, context.CancelFunc) {
+// settleTime is how long a settlement may take: as long as the lock lasts, and less once the worker must stop now.
+func (w *Worker) settleTime(d *delivery) time.Duration {
 	left := d.lock.left()
 	if closed(w.cut) {
 		left = min(left, cutSettleTime)
 	}
-	return context.WithTimeout(context.WithoutCancel(ctx), left)
+	return left
 }
 
 // settleOnce makes one call.

@@ -29,7 +29,7 @@ type Worker struct {
 	cut       chan struct{} // closed when it must stop now
 	abort     chan struct{} // closed by Abort
 	abortOnce sync.Once
-	// crew makes the calls that must be bounded from outside.
+	// crew processes the messages, and makes the calls that must be bounded from outside.
 	crew *crew
 	// deliveries waits for the messages in process and for the renewal of their locks. starting is held to begin one, and to
 	// close stop: from then on none begins.

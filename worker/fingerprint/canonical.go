@@ -51,6 +51,7 @@ type canonicaliser struct {
 	ignoring int  // how many open values are ignored
 	picking  int  // how many open values are selected
 	ignored  bool // whether anything was ignored
+	rounds   bool // whether a double would round a number
 	leaves   int  // scalars and empty containers that count
 }
 
@@ -156,6 +157,7 @@ func (c *canonicaliser) scalar(v value, kind jsontext.Kind, raw []byte) error {
 		c.out = c.appendString(raw)
 	case jsontext.KindNumber:
 		var ok bool
+		c.rounds = c.rounds || !survivesDouble(raw)
 		if c.out, ok = appendNumber(c.out, raw); !ok {
 			return &Problem{Kind: NumberOutOfRange, Offset: c.dec.InputOffset() - int64(len(raw)),
 				Path: cutPath(string(c.dec.StackPointer())), Cause: "a number that no double can hold"}

@@ -22,14 +22,19 @@ type Exact struct {
 // document of at most 2 MiB, so more than these could never be stored. A long name above a list of numbers makes many of few bytes.
 const MaxExactBytes = 2 << 20
 
-// Inexact returns the numbers that would not come back as they were sent from a store that keeps numbers as doubles, such
-// as 12345678901234567890, in the order of the body. Numbers such as 0.1, which come back by value, are not among them. The
-// error is a [*Problem]: of the kind [TooLarge], with the bytes that were needed, when their paths and texts have more than
-// [MaxExactBytes]. Work grows with the size of the body, and memory with that and MaxExactBytes.
-func Inexact(body []byte) ([]Exact, error) {
+// Inexact checks a body like [Check], and returns the numbers that would not come back as they were sent from a store that
+// keeps numbers as doubles, such as 12345678901234567890, in the order of the body. Numbers such as 0.1, which come back by
+// value, are not among them. The error is a [*Problem]: also of the kind [TooLarge], with the bytes that were needed, when
+// their paths and texts have more than [MaxExactBytes]. Work grows with the size of the body, and memory with that and
+// MaxExactBytes.
+func Inexact(body []byte, limits Limits) ([]Exact, error) {
+	c, err := read(body, limits, nil, false)
+	if err != nil || !c.rounds {
+		return nil, err
+	}
 	var found []Exact
 	size := 0
-	err := walk(body, nil, func(w *walker, raw []byte) {
+	err = walk(body, nil, func(w *walker, raw []byte) {
 		if survivesDouble(raw) {
 			return
 		}

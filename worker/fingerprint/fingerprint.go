@@ -45,7 +45,7 @@ func Compute(body []byte, r Recipe) (Fingerprint, error) {
 // Check reports the first problem of a body that must be one JSON value, as a [*Problem]: its size, its encoding, its syntax,
 // duplicate names, depth and numbers.
 func Check(body []byte, limits Limits) error {
-	_, err := canonical(body, limits, nil, false)
+	_, err := read(body, limits, nil, false)
 	return err
 }
 

@@ -215,15 +215,17 @@ func TestCompareIsBounded(t *testing.T) {
 }
 
 func TestInexactFindsWhatADoubleRounds(t *testing.T) {
-	found, err := fingerprint.Inexact([]byte(`{"id":12345678901234567890,"a":[0.1,1e22,9007199254740993,{"b/c":0.12345678901234567891}],` +
-		`"small":1e-400,"max":1.7976931348623157e308,"zero":-0.0,"n":1.50,"k":9007199254740992,"text":"12345678901234567890","d":0.10000000000000000}`))
+	found, err := fingerprint.Inexact([]byte(`{"id":12345678901234567890,"a":[0.1,1e22,9007199254740993,{"b/c":0.12345678901234567891}],`+
+		`"small":1e-400,"max":1.7976931348623157e308,"zero":-0.0,"n":1.50,"k":9007199254740992,"text":"12345678901234567890","d":0.10000000000000000}`), fingerprint.Limits{})
 	require.NoError(t, err)
 	require.Equal(t, []fingerprint.Exact{
 		{Path: "/id", Text: "12345678901234567890"}, {Path: "/a/2", Text: "9007199254740993"}, {Path: "/a/3/b~1c", Text: "0.12345678901234567891"},
 		{Path: "/small", Text: "1e-400"},
 	}, found)
-	_, err = fingerprint.Inexact([]byte(`{"a":1,`))
+	_, err = fingerprint.Inexact([]byte(`{"a":1,`), fingerprint.Limits{})
 	require.Equal(t, fingerprint.NotJSON, problemOf(t, err).Kind)
+	_, err = fingerprint.Inexact([]byte(`{"a":{"a":12345678901234567890}}`), fingerprint.Limits{MaxDepth: 1})
+	require.Equal(t, fingerprint.TooDeep, problemOf(t, err).Kind)
 }
 
 func TestRestoreLeavesWhatWasChangedSince(t *testing.T) {

@@ -43,7 +43,7 @@ func TestExactNumbersBelowALongNameAreTooLarge(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
 				var found []fingerprint.Exact
 				var err error
-				cost := allocated(func() { found, err = fingerprint.Inexact([]byte(body)) })
+				cost := allocated(func() { found, err = fingerprint.Inexact([]byte(body), fingerprint.Limits{}) })
 				p := problemOf(t, err)
 				require.Empty(t, found)
 				require.Equal(t, fingerprint.TooLarge, p.Kind)
@@ -59,13 +59,13 @@ func TestExactNumbersBelowALongNameAreTooLarge(t *testing.T) {
 func TestExactNumbersSayHowManyBytesTheyTake(t *testing.T) {
 	const number = "12345678901234567"
 	body := nest(1, 1000, list(number, 18*5000))
-	_, err := fingerprint.Inexact([]byte(body))
+	_, err := fingerprint.Inexact([]byte(body), fingerprint.Limits{})
 	want := 0
 	for i := range 5000 {
 		want += len(fmt.Sprintf("/%s/%d", strings.Repeat("n", 1000), i)) + len(number)
 	}
 	require.ErrorContains(t, err, fmt.Sprintf("takes %d bytes", want))
-	found, err := fingerprint.Inexact([]byte(nest(1, 1000, list(number, 18*1900))))
+	found, err := fingerprint.Inexact([]byte(nest(1, 1000, list(number, 18*1900))), fingerprint.Limits{})
 	require.NoError(t, err, "below the bound all are kept")
 	require.Len(t, found, 1900)
 }

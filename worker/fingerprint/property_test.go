@@ -52,7 +52,7 @@ func TestNumbersComeBackFromAStoreOfDoubles(t *testing.T) {
 	restored := 0
 	for range 1_000 {
 		body := spell(random, randomValue(random, 4))
-		exact, err := fingerprint.Inexact(body)
+		exact, err := fingerprint.Inexact(body, fingerprint.Limits{})
 		require.NoError(t, err)
 		var v any
 		require.NoError(t, json.Unmarshal(body, &v))

@@ -43,7 +43,7 @@ func appendObject(b []byte, o *Object) []byte {
 		}
 		b = appendString(b, n)
 		b = append(b, ':')
-		b = appendValue(b, o.values[n])
+		b = appendValue(b, o.values[i])
 	}
 	return append(b, '}')
 }

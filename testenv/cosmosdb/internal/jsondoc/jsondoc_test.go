@@ -2,6 +2,7 @@ package jsondoc_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,6 +79,30 @@ func TestACloneSharesNothing(t *testing.T) {
 	require.True(t, c.Delete("a"))
 	require.False(t, c.Delete("a"))
 	require.Equal(t, 1, o.Len())
+}
+
+func TestManyMembersAreFoundLikeFew(t *testing.T) {
+	for _, n := range []int{1, 16, 17, 300} {
+		o := jsondoc.NewObject()
+		for i := range n {
+			o.Set(strconv.Itoa(i), float64(i))
+		}
+		o.Set("0", "again")
+		require.Equal(t, n, o.Len())
+		require.True(t, o.Delete("0"))
+		c := o.Clone()
+		require.True(t, jsondoc.Equal(o, c))
+		for i := range n {
+			v, ok := c.Get(strconv.Itoa(i))
+			require.Equal(t, i > 0, ok)
+			if ok {
+				require.InDelta(t, i, v, 0)
+			}
+		}
+		c.Set("new", nil)
+		require.Equal(t, "new", c.Names()[n-1])
+		require.False(t, jsondoc.Equal(o, c))
+	}
 }
 
 func TestPaths(t *testing.T) {

@@ -5,44 +5,82 @@
 // shared; whoever wants a changed document takes a [Clone].
 package jsondoc
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Object is a JSON object whose members keep the order in which they were added.
 type Object struct {
 	names  []string
-	values map[string]any
+	values []any
+	places map[string]int // of the names, once there are more than few
 }
 
+// few is how many names are found faster by looking at each.
+const few = 16
+
 // NewObject returns an empty object.
-func NewObject() *Object { return &Object{values: map[string]any{}} }
+func NewObject() *Object { return &Object{} }
+
+// place returns the position of a member, or -1.
+func (o *Object) place(name string) int {
+	if o.places == nil {
+		return slices.Index(o.names, name)
+	}
+	if i, ok := o.places[name]; ok {
+		return i
+	}
+	return -1
+}
 
 // Get returns the value of a member and reports whether it is there.
 func (o *Object) Get(name string) (any, bool) {
-	v, ok := o.values[name]
-	return v, ok
+	if i := o.place(name); i >= 0 {
+		return o.values[i], true
+	}
+	return nil, false
 }
 
 // Text returns the value of a member that is a string.
 func (o *Object) Text(name string) (string, bool) {
-	s, ok := o.values[name].(string)
+	v, _ := o.Get(name)
+	s, ok := v.(string)
 	return s, ok
 }
 
 // Set adds a member at the end, or gives an existing one a new value in its place.
 func (o *Object) Set(name string, v any) {
-	if _, ok := o.values[name]; !ok {
-		o.names = append(o.names, name)
+	if i := o.place(name); i >= 0 {
+		o.values[i] = v
+		return
 	}
-	o.values[name] = v
+	o.names, o.values = append(o.names, name), append(o.values, v)
+	switch {
+	case o.places != nil:
+		o.places[name] = len(o.names) - 1
+	case len(o.names) > few:
+		o.index()
+	}
+}
+
+func (o *Object) index() {
+	o.places = make(map[string]int, len(o.names))
+	for i, n := range o.names {
+		o.places[n] = i
+	}
 }
 
 // Delete removes a member and reports whether it was there.
 func (o *Object) Delete(name string) bool {
-	if _, ok := o.values[name]; !ok {
+	i := o.place(name)
+	if i < 0 {
 		return false
 	}
-	delete(o.values, name)
-	o.names = slices.DeleteFunc(o.names, func(n string) bool { return n == name })
+	o.names, o.values = slices.Delete(o.names, i, i+1), slices.Delete(o.values, i, i+1)
+	if o.places != nil {
+		o.index()
+	}
 	return true
 }
 
@@ -70,9 +108,9 @@ func Clone(v any) any {
 
 // Clone returns a deep copy of the object.
 func (o *Object) Clone() *Object {
-	c := &Object{names: slices.Clone(o.names), values: make(map[string]any, len(o.values))}
-	for n, v := range o.values {
-		c.values[n] = Clone(v)
+	c := &Object{names: slices.Clone(o.names), values: make([]any, len(o.values)), places: maps.Clone(o.places)}
+	for i, v := range o.values {
+		c.values[i] = Clone(v)
 	}
 	return c
 }
@@ -99,8 +137,8 @@ func equalObjects(a, b *Object) bool {
 	if a.Len() != b.Len() {
 		return false
 	}
-	for n, v := range a.values {
-		if w, ok := b.values[n]; !ok || !Equal(v, w) {
+	for i, n := range a.names {
+		if w, ok := b.Get(n); !ok || !Equal(a.values[i], w) {
 			return false
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // headerSeveralRegions is set by azcosmos on every request to an account that takes writes in several regions.
-const headerSeveralRegions = "x-ms-cosmos-allow-tentative-writes"
+const headerSeveralRegions = "X-Ms-Cosmos-Allow-Tentative-Writes"
 
 // account is what the store has learnt of its account by watching azcosmos. azcosmos reads the account before the first
 // operation and again every five minutes. Safe for concurrent use.

@@ -16,13 +16,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// The headers of a reply that the store reads.
+// The headers of a reply that the store reads, in the form in which net/http keeps them.
 const (
-	headerSubstatus    = "x-ms-substatus"
-	headerActivity     = "x-ms-activity-id"
-	headerCharge       = "x-ms-request-charge"
-	headerSessionToken = "x-ms-session-token"
-	headerRetryAfter   = "x-ms-retry-after-ms"
+	headerSubstatus    = "X-Ms-Substatus"
+	headerActivity     = "X-Ms-Activity-Id"
+	headerCharge       = "X-Ms-Request-Charge"
+	headerSessionToken = "X-Ms-Session-Token"
+	headerRetryAfter   = "X-Ms-Retry-After-Ms"
 )
 
 // failure says why there is no HTTP answer.
@@ -83,6 +83,9 @@ func answerOf(r *http.Response) answer {
 
 // number reads a header that holds a number of at least zero. Anything else counts as zero.
 func number(s string) int {
+	if s == "" {
+		return 0 // the commonest case, and an error would cost memory
+	}
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < 0 {
 		return 0

@@ -79,13 +79,16 @@ func (s *sentry) readAccount(req *policy.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// headerQuery is set by azcosmos on every query.
+const headerQuery = "X-Ms-Documentdb-Query"
+
 func readsAccount(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == "" || r.URL.Path == "/")
 }
 
 // writes reports whether a request changes documents. A query and a batch of reads are a POST too.
 func writes(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Header.Get("x-ms-documentdb-query") == "" && r.Context().Value(readingKey{}) == nil
+	return r.Method != http.MethodGet && r.Header.Get(headerQuery) == "" && r.Context().Value(readingKey{}) == nil
 }
 
 type readingKey struct{}

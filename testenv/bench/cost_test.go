@@ -34,7 +34,7 @@ func TestEachOutcomeCostsWhatItMustAndNoMore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := history.New()
 				s := newStage(t, false, log)
-				stop := s.worker(16)
+				stop := s.workerOf(16, orders)
 				for _, body := range append(c.before, c.body) {
 					s.send("1", body)
 					for end := time.Now().Add(time.Minute); s.left() > 0; time.Sleep(time.Millisecond) {
@@ -104,7 +104,7 @@ func BenchmarkCost(b *testing.B) {
 		b.Run(c.outcome, func(b *testing.B) {
 			log := history.New()
 			s := newStage(b, false, log)
-			stop := s.worker(16)
+			stop := s.workerOf(16, orders)
 			for _, body := range append(c.before, c.body) {
 				s.send("1", body)
 				s.waitEmpty()

@@ -105,8 +105,11 @@ func (s *stage) endpoint() string {
 	return "http://localhost:8081/"
 }
 
-// worker starts the worker, as the program does, and returns what stops it and waits for it.
-func (s *stage) worker(concurrency int) (stop func()) {
+// worker starts the worker on the job of the bare loop, and returns what stops it and waits for it.
+func (s *stage) worker(concurrency int) (stop func()) { return s.workerOf(concurrency, order) }
+
+// workerOf starts the worker with a handler.
+func (s *stage) workerOf(concurrency int, h worker.HandlerFunc) (stop func()) {
 	s.tb.Helper()
 	options := cosmosstore.Options{Endpoint: s.endpoint(), Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders"}
 	if s.at.Cosmos == "" {
@@ -114,7 +117,7 @@ func (s *stage) worker(concurrency int) (stop func()) {
 	}
 	store, err := cosmosstore.Open(context.Background(), options)
 	require.NoError(s.tb, err)
-	w, err := worker.New(worker.Config{Concurrency: concurrency}, worker.NewBroker(s.client, "orders"), store, worker.HandlerFunc(orders))
+	w, err := worker.New(worker.Config{Concurrency: concurrency}, worker.NewBroker(s.client, "orders"), store, h)
 	require.NoError(s.tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -199,6 +202,11 @@ type transport struct{ stage *stage }
 
 func (t transport) Do(r *http.Request) (*http.Response, error) {
 	return t.stage.Account.Transport().Do(r)
+}
+
+// order makes one document of an order, as the bare loop does.
+func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
+	return []worker.Document{{Type: "order", Content: m.Body}}, nil
 }
 
 // orders makes one document of an order, and one of each of its lines.

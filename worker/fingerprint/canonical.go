@@ -85,14 +85,20 @@ type pick struct {
 }
 
 func newCanonicaliser(body []byte, l Limits, hasOnly bool) *canonicaliser {
-	return &canonicaliser{
+	c := &canonicaliser{
 		dec:      jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true)),
 		body:     body,
 		maxDepth: l.depth(),
 		hasOnly:  hasOnly,
-		out:      make([]byte, 0, len(body)+len(body)/8+16),
 	}
+	if !hasOnly {
+		c.out = make([]byte, 0, len(body)+len(body)/8+16)
+	}
+	return c
 }
+
+// unread reports whether nobody will read the text that is written now, so that it need not be right.
+func (c *canonicaliser) unread() bool { return c.ignoring > 0 || c.hasOnly && c.picking == 0 }
 
 // run reads the one value of the body.
 func (c *canonicaliser) run(sel *selection) error {
@@ -154,7 +160,9 @@ func (c *canonicaliser) next(v value) error {
 func (c *canonicaliser) scalar(v value, kind jsontext.Kind, raw []byte) error {
 	switch kind {
 	case jsontext.KindString:
-		c.out = c.appendString(raw)
+		if !c.unread() {
+			c.out = c.appendString(raw)
+		}
 	case jsontext.KindNumber:
 		var ok bool
 		c.rounds = c.rounds || !survivesDouble(raw)

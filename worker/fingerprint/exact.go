@@ -28,7 +28,7 @@ const MaxExactBytes = 2 << 20
 // their paths and texts have more than [MaxExactBytes]. Work grows with the size of the body, and memory with that and
 // MaxExactBytes.
 func Inexact(body []byte, limits Limits) ([]Exact, error) {
-	c, err := read(body, limits, nil, false)
+	c, err := check(body, limits)
 	if err != nil || !c.rounds {
 		return nil, err
 	}

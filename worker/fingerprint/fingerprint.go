@@ -45,7 +45,7 @@ func Compute(body []byte, r Recipe) (Fingerprint, error) {
 // Check reports the first problem of a body that must be one JSON value, as a [*Problem]: its size, its encoding, its syntax,
 // duplicate names, depth and numbers.
 func Check(body []byte, limits Limits) error {
-	_, err := read(body, limits, nil, false)
+	_, err := check(body, limits)
 	return err
 }
 
@@ -135,6 +135,9 @@ func read(body []byte, l Limits, sel *selection, hasOnly bool) (*canonicaliser, 
 	c := newCanonicaliser(body, l, hasOnly)
 	return c, c.run(sel)
 }
+
+// check reads a body of which nothing is to be written.
+func check(body []byte, l Limits) (*canonicaliser, error) { return read(body, l, nil, true) }
 
 func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, error) {
 	c, err := read(body, l, sel, hasOnly)

@@ -19,8 +19,8 @@ func (c *canonicaliser) all() region { return c.since(0, 0) }
 
 // order puts the members of an object that is about to be closed in the order of own, at once or in the end.
 func (c *canonicaliser) order(f *frame, own []member) {
-	if c.ignoring > 0 || c.hasOnly && c.picking == 0 {
-		return // Nobody will read this text.
+	if c.unread() {
+		return
 	}
 	size := len(c.out) - f.start
 	if len(c.moved) > f.moved || size < 2*f.reordered {

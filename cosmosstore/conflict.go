@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"time"
 
@@ -79,7 +80,8 @@ func (k *committer) readBack(ctx context.Context) (*worker.Record, error) {
 	return k.lookFor(ctx, k.plan.docs[0].id, conflictWaits[:1])
 }
 
-// lookFor reads a document that carries a request, again after each of waits while it is not found.
+// lookFor reads a document that carries a request, again after each of waits while it is not found, and at last where it must
+// be if it exists.
 func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duration) (*worker.Record, error) {
 	token := k.last.session
 	for i := 0; ; i++ {
@@ -95,7 +97,10 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 			token = "" // what a read without a token finds is true too
 		case absent, senseless:
 		case refused:
-			return nil, k.store.unreadable(ctx, k.sess, g.answer, k.documentID)
+			if token == "" || g.answer.status != http.StatusBadRequest {
+				return nil, k.store.unreadable(ctx, k.sess, g.answer, k.documentID)
+			}
+			token = "" // one that a gateway does not understand is answered so
 		default:
 			if g.class == misconfigured {
 				k.store.forget(k.sess)
@@ -103,12 +108,38 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 			return nil, outOfTime(ctx, storeError(opRead, g.class, g.answer, k.tally.ambiguous()))
 		}
 		if i == len(waits) {
-			return nil, nil
+			return k.lookAtPrimary(ctx, id, g.class != absent)
 		}
 		if !pause(ctx, waits[i]/2+rand.N(waits[i])) {
 			return nil, outOfTime(ctx, storeError(opRead, unavailable, answer{failure: timedOut, text: "no answer in time"}, k.tally.ambiguous()))
 		}
 	}
+}
+
+// lookAtPrimary is the last look for a document. Blind tells that the reads before it gave no answer that makes sense: when
+// it gives none either, it is the store that cannot be read, and no message is to blame.
+func (k *committer) lookAtPrimary(ctx context.Context, id string, blind bool) (*worker.Record, error) {
+	g := k.store.readPrimary(ctx, k.sess, k.plan.partition, id)
+	switch g.class {
+	case done:
+		if r, err := parseRecord(id, g.body); err == nil {
+			k.store.standing.answered()
+			return k.complete(ctx, r, g.session)
+		}
+	case absent:
+		return nil, nil
+	case lagging, senseless, refused:
+	default:
+		if g.class == misconfigured {
+			k.store.forget(k.sess)
+		}
+		return nil, outOfTime(ctx, storeError(opRead, g.class, g.answer, k.tally.ambiguous()))
+	}
+	if !blind {
+		return nil, nil
+	}
+	cause := &answerError{op: opRead, answer: g.answer, note: "the document of this message cannot be looked for in any way"}
+	return nil, outOfTime(ctx, &worker.UnavailableError{RetryAfter: g.answer.retryAfter, Ambiguous: k.tally.ambiguous(), Cause: cause})
 }
 
 // complete adds to a record what its judgement needs: the content that a marker has not, and the parts that are missing.

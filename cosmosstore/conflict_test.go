@@ -126,11 +126,13 @@ func TestAConflictWithNothingToReadIsTriedOnceMoreAndThenGivenBack(t *testing.T)
 	inBubble(t, setup{}, func(e *env) {
 		e.commit(commit("1", `{}`))
 		e.faults.Add(fault.On(history.ReadDocument).Always().Before(fault.Reply(404, 0)))
+		e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(batchReply(207, 404)))
 		begun := time.Now()
 		o, err := e.store.Commit(e.ctx(), commit("1", `{}`))
 		u := requireAs[*worker.UncertainError](e.t, err)
 		require.Equal(e.t, reason.ConflictUnread, u.Reason)
-		require.Equal(e.t, 2+2*5+1, o.Calls, "two creates, five reads after each, and a write that tells whether the store refuses every one")
+		require.Equal(e.t, 2+2*(5+1)+1, o.Calls, "two creates, five reads and a look at the primary after each, and a write that tells "+
+			"whether the store refuses every one")
 		require.Less(e.t, time.Since(begun), 2*time.Second)
 	})
 }
@@ -274,28 +276,37 @@ func TestAStoreThatFailsWhileAConflictIsReadCondemnsNoMessage(t *testing.T) {
 
 func TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent(t *testing.T) {
 	cut := fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"1~part.line-1","request":{"att`}
+	other := fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"2"}`}
+	noAnswer, absent := fault.Reply(400, 0), batchReply(207, 404)
 	for name, tt := range map[string]struct {
 		action  fault.Action
 		times   int
+		primary fault.Action // what the primary answers, unless zero
 		missing []string
 		fails   bool
 	}{
-		"a reply that is cut off once":    {cut, 1, nil, false},
-		"a reply that is always cut off":  {cut, 2, nil, true},
-		"another document, always":        {fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"2"}`}, 2, nil, true},
-		"a replica that is behind once":   {fault.Reply(404, 1002), 2, nil, false}, // azcosmos asks twice by itself
-		"a replica that is always behind": {fault.Reply(404, 1002), 4, nil, true},
-		"a status that says nothing":      {fault.Reply(204, 0), 2, nil, true},
-		"an absence that was not true":    {fault.Reply(404, 0), 1, nil, false},
-		"an absence that is said twice":   {fault.Reply(404, 0), 2, []string{"line-1"}, false},
+		"a reply that is cut off once":                               {cut, 1, fault.Action{}, nil, false},
+		"a reply that is always cut off, with no other way":          {cut, 2, noAnswer, nil, true},
+		"another document, always, with no other way":                {other, 2, noAnswer, nil, true},
+		"a replica that is behind once":                              {fault.Reply(404, 1002), 2, fault.Action{}, nil, false}, // azcosmos asks twice by itself
+		"a replica that is always behind, with no other way":         {fault.Reply(404, 1002), 4, noAnswer, nil, true},
+		"a status that says nothing, with no other way":              {fault.Reply(204, 0), 2, noAnswer, nil, true},
+		"an absence that was not true":                               {fault.Reply(404, 0), 1, fault.Action{}, nil, false},
+		"an absence that the primary confirms":                       {fault.Reply(404, 0), 1, absent, []string{"line-1"}, false},
+		"an absence that is said twice, while the primary is silent": {fault.Reply(404, 0), 2, noAnswer, []string{"line-1"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, setup{}, func(e *env) {
 				e.commit(commit("1", `{}`, lines(2)...))
 				e.faults.Add(fault.On(history.ReadDocument).Key("1~part.line-1").Times(tt.times).Before(tt.action))
 				e.faults.Add(fault.On(history.ExecuteBatch).Before(batchReply(207, 404, 424))) // so that each is read by itself
+				struck := 1 + tt.times
+				if tt.primary.Kind != fault.None {
+					e.faults.Add(fault.On(history.ExecuteBatch).Nth(2).Before(tt.primary))
+					struck++
+				}
 				r, err := e.store.Find(e.ctx(), "1")
-				require.Equal(e.t, 1+tt.times, e.faults.Struck())
+				require.Equal(e.t, struck, e.faults.Struck())
 				if tt.fails {
 					require.Equal(e.t, reason.ConflictUnread, requireAs[*worker.UncertainError](e.t, err).Reason)
 					return
@@ -305,14 +316,4 @@ func TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAReplyThatIsAnotherDocumentIsNotJudged(t *testing.T) {
-	inBubble(t, setup{}, func(e *env) {
-		e.commit(commit("1", `{}`))
-		e.faults.Add(fault.On(history.ReadDocument).Key("1").Always().Before(
-			fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"2","request":{"key":"1"}}`}))
-		_, err := e.store.Commit(e.ctx(), commit("1", `{}`))
-		require.Equal(e.t, reason.ConflictUnread, requireAs[*worker.UncertainError](e.t, err).Reason)
-	})
 }

@@ -38,7 +38,8 @@
 // # What it costs
 //
 // A new message is one create or one batch. A duplicate is one refused create and one read, with markers two, and when it
-// has several documents one batch that reads the others: an order that lost a line is no duplicate. Find reads the guard, and
+// has several documents one batch that reads the others: an order that lost a line is no duplicate. A document that no read
+// shows is looked for once more by a batch of one read, which the primary answers. Find reads the guard, and
 // the parts in one batch. The first call reads account and container before that. [worker.Outcome] counts what was sent.
 //
 // # Whose fault a refusal is
@@ -60,7 +61,12 @@
 //     TestWhateverStandsThereIsReadAndNeverTakenForEqual.
 //   - A conflict without a document: TestAConflictWithNothingToReadIsTriedOnceMoreAndThenGivenBack,
 //     TestAConflictOnAUniqueKeyIsGivenBackWithItsOwnReason, TestADocumentThatExpiredBeforeItsConflictWasReadIsCreatedAgain,
-//     TestALaggingReplicaIsNotTakenForAnAbsentDocument, TestAReplyThatIsAnotherDocumentIsNotJudged.
+//     TestALaggingReplicaIsNotTakenForAnAbsentDocument.
+//   - Reads that show nothing, of a region far behind or of a proxy that answers in place of the account, while writes go on:
+//     TestReadsThatShowNothingHideNoDuplicate, TestADocumentThatCanBeReadInNoWayIsTheStoresFault,
+//     TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage, TestAfterALostAnswerADocumentThatNoReadShowsIsRecognisedAsOwn,
+//     TestASessionTokenThatAGatewayDoesNotUnderstandIsLeftOut, TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent,
+//     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
 //   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
 //     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,
 //     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate.

@@ -92,26 +92,32 @@ func (f finder) allThere(ctx context.Context, parts []string, attempt string) bo
 	return len(bodies) == len(ids)
 }
 
-// readPart reads a part and returns the attempt that wrote it, "" when it does not say. Only an answer that it is absent
-// counts as absent; one without sense, and a replica that stays behind, leave that open and are an error.
+// readPart reads a part and returns the attempt that wrote it, "" when it does not say. The second look is at the primary,
+// whose word that it is absent is enough; that of a read is so only at the last look. An answer without sense, and a replica
+// that stays behind, leave it open and are an error.
 func (f finder) readPart(ctx context.Context, id string) (attempt string, there bool, err error) {
+	const primary, last = 1, 2
 	for i := 0; ; i++ {
-		g := f.store.read(ctx, f.sess, f.documentID, id, f.token)
+		var g reading
+		if i == primary {
+			g = f.store.readPrimary(ctx, f.sess, f.documentID, id)
+		} else {
+			g = f.store.read(ctx, f.sess, f.documentID, id, f.token)
+		}
 		switch g.class {
 		case done:
 			if wrote, ok := attemptOf(id, g.body); ok {
 				return wrote, true, nil
 			}
-		case absent, lagging, senseless:
-		case refused:
-			return "", false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
+		case absent:
+			if i >= primary {
+				return "", false, nil
+			}
+		case lagging, senseless, refused:
 		default:
 			return "", false, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
 		}
-		switch {
-		case i == 1 && g.class == absent:
-			return "", false, nil
-		case i == 1:
+		if i == last {
 			return "", false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)
 		}
 		if !pause(ctx, conflictWaits[i]) {

@@ -19,6 +19,9 @@ const probeID = "~probe"
 func (s *Store) probe(ctx context.Context, sess *session) error {
 	g := s.read(ctx, sess, probeID, probeID, "")
 	err := probeError(opRead, g.answer)
+	if g.class == done { // nothing has this id, so something else answers in the place of the account
+		err = &worker.UnavailableError{Cause: &answerError{op: opRead, answer: g.answer, note: "a document that does not exist was read"}}
+	}
 	if g.class == misconfigured {
 		s.forget(sess)
 	}

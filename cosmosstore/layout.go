@@ -40,10 +40,10 @@ type layout struct {
 func (l layout) byID() bool { return len(l.path) == 1 && l.path[0] == memberID }
 
 // layoutOf reads the layout of a container. The error names every reason why the container cannot be used.
-func layoutOf(p azcosmos.ContainerProperties, markers bool, markerTTL int64) (layout, error) {
-	l := layout{defaultTTL: p.DefaultTimeToLive, markers: markers, markerTTL: markerTTL}
+func layoutOf(p azcosmos.ContainerProperties, o Options, markerTTL int64) (layout, error) {
+	l := layout{defaultTTL: p.DefaultTimeToLive, markers: o.Markers, markerTTL: markerTTL}
 	var errs []error
-	for _, f := range containerFaults(p, markers, markerTTL) {
+	for _, f := range containerFaults(p, o, markerTTL) {
 		errs = append(errs, &worker.MisconfiguredError{Fix: f.Fix, Cause: &incompatibleError{f.Text}})
 	}
 	if len(errs) > 0 {

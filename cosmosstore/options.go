@@ -31,6 +31,9 @@ type Options struct {
 	Database  string
 	Container string
 
+	// Types are the types of the documents that the handler returns, as far as they are known. A container whose partition key
+	// lies inside the content of one of them is refused at the start; without them its messages are put aside one by one.
+	Types []string
 	// Markers makes a small document of its own the guard of each message, beside the documents of the handler in the same
 	// logical partition. Use it where the first document is rewritten by others, or where the memory of keys is to end
 	// although the documents stay.

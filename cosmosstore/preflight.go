@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,8 +75,8 @@ func (s *Store) Check(ctx context.Context) []Finding {
 		found = errorFindings(err, found)
 	} else {
 		ttl, _ := ttlSeconds(s.opts.MarkerTTL) // validated when the store was opened
-		found = append(found, containerFaults(p, s.opts.Markers, ttl)...)
-		found = append(found, containerWarnings(p)...)
+		found = append(found, containerFaults(p, s.opts, ttl)...)
+		found = append(found, containerWarnings(p, s.opts.Types)...)
 		found = append(found, retentionWarnings(s.opts)...)
 	}
 	if err := s.probe(ctx, sess); err != nil {
@@ -137,8 +138,9 @@ func errorFindings(err error, found []Finding) []Finding {
 func plainSentence(err error) string { return strings.TrimPrefix(err.Error(), "cosmosstore: ") }
 
 // containerFaults returns why a container cannot be used. It is a pure function.
-func containerFaults(p azcosmos.ContainerProperties, markers bool, markerTTL int64) []Finding {
+func containerFaults(p azcosmos.ContainerProperties, o Options, markerTTL int64) []Finding {
 	var found []Finding
+	markers := o.Markers
 	fault := func(fix, format string, args ...any) {
 		found = append(found, Finding{Severity: Fault, Text: fmt.Sprintf(format, args...), Fix: fix})
 	}
@@ -153,6 +155,9 @@ func containerFaults(p azcosmos.ContainerProperties, markers bool, markerTTL int
 			fault(recreate, "%v", err)
 		case reserved(names[0]) && (len(names) > 1 || names[0] != memberID):
 			fault(recreate, "the partition key path %s lies inside a member that belongs to the store", paths[0])
+		case slices.Contains(o.Types, names[0]):
+			fault(recreate, "the partition key path %s begins with the member that holds the content of documents of type %q, where the store "+
+				"writes nothing of its own: none of them could be stored", paths[0], names[0])
 		case markers && len(names) == 1 && names[0] == memberID:
 			fault(recreate, "markers need the marker beside its documents, and in a container with the partition key path /id every "+
 				"document is alone")
@@ -175,11 +180,11 @@ func containerFaults(p azcosmos.ContainerProperties, markers bool, markerTTL int
 }
 
 // containerWarnings returns what a container could do better. It is a pure function.
-func containerWarnings(p azcosmos.ContainerProperties) []Finding {
+func containerWarnings(p azcosmos.ContainerProperties, types []string) []Finding {
 	var found []Finding
 	if paths := p.PartitionKeyDefinition.Paths; len(paths) == 1 {
 		if path, err := splitPath(paths[0]); err == nil {
-			found = append(found, pathWarnings(path)...)
+			found = append(found, pathWarnings(path, types)...)
 		}
 	}
 	if u := p.UniqueKeyPolicy; u != nil && len(u.UniqueKeys) > 0 {
@@ -196,14 +201,15 @@ func containerWarnings(p azcosmos.ContainerProperties) []Finding {
 	return found
 }
 
-// pathWarnings returns what a partition key path keeps from being stored. It is a pure function.
-func pathWarnings(path []string) []Finding {
+// pathWarnings returns what a partition key path keeps from being stored, beside what is a fault since the types of documents
+// are known. It is a pure function.
+func pathWarnings(path, types []string) []Finding {
 	switch {
 	case len(path) == 1 && path[0] == memberID:
 		return []Finding{{Severity: Warning,
 			Text: "the partition key path of the container is /id: messages with several documents, such as an order with lines, will be refused",
 			Fix:  "Use a container whose partition key path is /pk, unless every message becomes one document."}}
-	case len(path) > 1:
+	case len(path) > 1 && len(types) == 0:
 		return []Finding{{Severity: Warning,
 			Text: fmt.Sprintf("the partition key path of the container is /%s: messages with a document of type %q will be refused",
 				strings.Join(path, "/"), path[0]),

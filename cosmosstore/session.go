@@ -116,7 +116,7 @@ func (s *Store) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	sess.readAt = time.Now()
-	for _, f := range pathWarnings(sess.layout.path) {
+	for _, f := range pathWarnings(sess.layout.path, s.opts.Types) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "container cannot hold every message", slog.String(keyCause, f.Text+". "+f.Fix))
 	}
 	return sess, nil
@@ -132,7 +132,7 @@ func (s *Store) readLayout(ctx context.Context, sess *session) (layout, error) {
 	if err != nil {
 		return layout{}, &worker.MisconfiguredError{Fix: "Correct the marker TTL.", Cause: err}
 	}
-	return layoutOf(p, s.opts.Markers, ttl)
+	return layoutOf(p, s.opts, ttl)
 }
 
 func (s *Store) readContainer(ctx context.Context, sess *session) (azcosmos.ContainerProperties, error) {

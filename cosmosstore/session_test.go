@@ -129,11 +129,14 @@ func TestAContainerThatDoesNotFitIsRefused(t *testing.T) {
 		{"a time to live for everything", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 3600 }, false, "1h0m0s"},
 		{"a time to live for everything, with markers", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 3600 }, true, "1h0m0s"},
 		{"markers that expire where time to live is off", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 0 }, true, "ignores the time to live"},
+		{"a partition key that is the content of orders", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/order"} }, false, `type "order"`},
+		{"a partition key inside the content of lines", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/line/x"} }, false, `type "line"`},
 		{"markers where the id is the partition key", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/id"} }, true, "alone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, setup{unopened: true, container: tt.container}, func(e *env) {
+				e.options.Types = []string{"order", "line"}
 				if tt.markers {
 					e.options.Markers, e.options.MarkerTTL = true, 24*time.Hour
 				}
@@ -169,11 +172,14 @@ func TestAMissingContainerIsWaitedFor(t *testing.T) {
 func TestThePartitionKeyPathIsReadFromTheContainer(t *testing.T) {
 	for path, read := range map[string]func(map[string]any) any{
 		"/orderId":       func(d map[string]any) any { return d["orderId"] },
+		"/orders/line":   func(d map[string]any) any { return d["orders"].(map[string]any)["line"] },
 		"/tenant/order":  func(d map[string]any) any { return d["tenant"].(map[string]any)["order"] },
 		`/"odd name"/id`: func(d map[string]any) any { return d["odd name"].(map[string]any)["id"] },
 	} {
 		t.Run(path, func(t *testing.T) {
-			inBubble(t, setup{container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{path} }}, func(e *env) {
+			typed := func(o *cosmosstore.Options) { o.Types = []string{"order", "line"} }
+			inBubble(t, setup{options: typed, container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{path} }}, func(e *env) {
+				require.NotContains(e.t, e.logged.String(), "cannot hold every message")
 				c := commit("1", `{"a":1}`, lines(1)...)
 				require.True(e.t, e.commit(c).Created)
 				require.Equal(e.t, "1", read(e.document("1")))

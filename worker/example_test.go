@@ -30,7 +30,8 @@ func consume(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	store, err := cosmosstore.Open(ctx, cosmosstore.Options{
-		Endpoint: "https://shop.documents.azure.com", Credential: credential, Database: "orders", Container: "orders", Logger: log,
+		Endpoint: "https://shop.documents.azure.com", Credential: credential, Database: "orders", Container: "orders",
+		Types: []string{"order"}, Logger: log,
 	})
 	if err != nil {
 		return err

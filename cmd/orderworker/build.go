@@ -55,6 +55,7 @@ func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Opt
 		Key:       cosmosstore.Key(c.cosmosKey),
 		Database:  c.database,
 		Container: c.container,
+		Types:     orderTypes[:],
 		Markers:   c.markers,
 		MarkerTTL: c.markerTTL,
 		Lifetime: cosmosstore.Lifetime{

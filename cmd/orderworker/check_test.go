@@ -100,6 +100,10 @@ func TestEachWrongSetUpIsFoundWithItsCure(t *testing.T) {
 			require.NoError(t, env.Account.CreateContainer("orders", cosmosdb.ContainerSpec{ID: "old", PartitionKey: []string{"/pk"}, KeyVersion: 1, DefaultTTL: -1}))
 			s["COSMOS_CONTAINER"] = "old"
 		}, "container", []string{"version"}, false},
+		{"a partition key that is the content of orders", testenv.Options{}, func(t *testing.T, env *testenv.Env, s map[string]string) {
+			require.NoError(t, env.Account.CreateContainer("orders", cosmosdb.ContainerSpec{ID: "keyed", PartitionKey: []string{"/order"}, DefaultTTL: -1}))
+			s["COSMOS_CONTAINER"] = "keyed"
+		}, "container", []string{`type "order"`, "/pk"}, false},
 		{"unique keys", testenv.Options{}, func(t *testing.T, env *testenv.Env, s map[string]string) {
 			require.NoError(t, env.Account.CreateContainer("orders", cosmosdb.ContainerSpec{ID: "unique", PartitionKey: []string{"/pk"}, DefaultTTL: -1, UniqueKeys: [][]string{{"/order/number"}}}))
 			s["COSMOS_CONTAINER"] = "unique"

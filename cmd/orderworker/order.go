@@ -26,6 +26,10 @@ func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
 	return documents, nil
 }
 
+// orderTypes are the types of the documents that the handler returns. A container that cannot hold them is refused at the
+// start.
+var orderTypes = [...]string{"order", "line"}
+
 // orderLines returns the lines when every one of them is an object. Any other array, and a member named lines that is no
 // array, stays in the order alone: what it means is the sender's business. A map, and not a struct, since the fields of a
 // struct match a member such as Lines too.

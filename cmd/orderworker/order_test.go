@@ -31,6 +31,7 @@ func TestAnOrderBecomesItsDocuments(t *testing.T) {
 			var names []string
 			for _, d := range documents {
 				names = append(names, d.Name)
+				require.Contains(t, orderTypes, d.Type, "the store must know every type before the first message")
 			}
 			require.Equal(t, tt.names, names)
 			require.Equal(t, tt.body, string(documents[0].Content))

@@ -23,7 +23,7 @@ func (s *Store) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, er
 }
 
 func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.Outcome, error) {
-	sess, err := s.session(ctx)
+	sess, err := s.writable(ctx)
 	if err != nil {
 		return worker.Outcome{}, err
 	}

@@ -13,7 +13,8 @@
 // document. Any number of processes may use one container. All methods may be called concurrently.
 //
 // The promise ends where the service's own does: an account with several write regions lets two creates of one id succeed,
-// so it is refused, at the start and, within the five minutes after which azcosmos reads the account again, while running;
+// so it is refused, at the start and, within the five minutes after which azcosmos reads the account again, while running (a
+// container that does not fit any more likewise, and as soon);
 // and a forced fail-over of an account with several regions and a consistency below strong may lose the newest documents,
 // so that their messages are new again.
 //
@@ -82,7 +83,8 @@
 //   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
 //     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
 //   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,
-//     TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice.
+//     TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice; and a container that is changed while the store is busy:
+//     TestAContainerThatIsChangedUnderABusyStoreStopsTheWrites, TestReadingTheContainerAgainDelaysAndFailsNoWrite.
 //   - All at once, by seeds: TestRandomFaultsLoseAndDoubleNothing; and the contract of every store:
 //     TestTheStoreKeepsTheContract.
 package cosmosstore

@@ -37,9 +37,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// containerMaxAge is how old the store's knowledge of its container may be when Ready is asked.
-const containerMaxAge = 5 * time.Minute
-
 // Ready reports whether the store can be used: with one read of a document that never exists, after a failed write also
 // with one write that is always refused, and now and then by reading whether account and container still fit.
 func (s *Store) Ready(ctx context.Context) error {
@@ -62,22 +59,4 @@ func (s *Store) Ready(ctx context.Context) error {
 		return s.probeWrite(ctx, sess, op)
 	}
 	return nil
-}
-
-// renew reads the container again for a session that is getting old. The client stays.
-func (s *Store) renew(ctx context.Context, old *session) (*session, error) {
-	l, err := s.readLayout(ctx, old)
-	if err != nil {
-		if incurable(err) {
-			s.forget(old)
-		}
-		return nil, err
-	}
-	sess := &session{client: old.client, container: old.container, layout: l, readAt: time.Now()}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current == old {
-		s.current = sess
-	}
-	return sess, nil
 }

@@ -181,13 +181,16 @@ func (s *Store) forget(sess *session) {
 	}
 }
 
-// Close ends the opening that may be going on and releases connections. Calls that are under way end by themselves; later
+// Close ends the reading of account and container that may be going on and releases connections. Calls that are under way end by themselves; later
 // ones fail. It always returns nil.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	if s.opening != nil {
 		s.opening.cancel()
+	}
+	if s.renewal.cancel != nil {
+		s.renewal.cancel()
 	}
 	sess := s.current
 	s.current = nil

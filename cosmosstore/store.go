@@ -26,7 +26,7 @@ type Store struct {
 	account *account
 	log     *slog.Logger
 
-	openers sync.WaitGroup // goroutines that open a session
+	openers sync.WaitGroup // goroutines that open or renew a session
 
 	// standing is what the answers to writes tell of the store.
 	standing standing
@@ -35,6 +35,7 @@ type Store struct {
 	// guarded by mu
 	current *session
 	opening *opening
+	renewal renewal
 	closed  bool
 }
 

@@ -186,7 +186,8 @@ func fixFor(op operation, a answer) string {
 		return "Use the account key, or an identity with a data plane role: a token cannot do this."
 	case a.status == http.StatusForbidden:
 		return "Give the identity a data plane role that may read metadata and create and read items, such as Cosmos DB Built-in " +
-			"Data Contributor, and check the firewall and private endpoint of the account. A new role takes some minutes to work."
+			"Data Contributor, and check the firewall and private endpoint of the account. A new role takes some minutes to work. If all " +
+			"of that is right, check the clock of this machine: a signature of another time is refused like this too."
 	case a.status == http.StatusBadRequest && a.substatus == subWrongPartitionKey:
 		return "The partition key of the container has changed: it must be the one that the container had when the store read it. " +
 			"The store reads it again."

@@ -135,6 +135,11 @@ func TestErrorsOfTheEngineCarryWhatItNeeds(t *testing.T) {
 			require.Greater(t, len(m.Fix), 30, "%v", a)
 		}
 	})
+	t.Run("a clock that is wrong is named, whichever status tells of it", func(t *testing.T) {
+		for _, status := range []int{401, 403} {
+			require.Contains(t, fixFor(opRead, answer{status: status}), "clock of this machine")
+		}
+	})
 	t.Run("a probe that finds nothing is a good answer", func(t *testing.T) {
 		require.NoError(t, probeError(opRead, answer{status: 404}))
 		require.NoError(t, probeError(opRead, answer{status: 200}))

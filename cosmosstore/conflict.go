@@ -128,15 +128,15 @@ func (k *committer) lookAtPrimary(ctx context.Context, id string, blind bool) (*
 		}
 	case absent:
 		return nil, nil
-	case lagging, senseless, refused:
-	default:
-		if g.class == misconfigured {
-			k.store.forget(k.sess)
-		}
+	case unavailable:
 		return nil, outOfTime(ctx, storeError(opRead, g.class, g.answer, k.tally.ambiguous()))
 	}
 	if !blind {
-		return nil, nil
+		return nil, nil // a role that allows reads may not allow batches of them
+	}
+	if g.class == misconfigured {
+		k.store.forget(k.sess)
+		return nil, storeError(opRead, g.class, g.answer, k.tally.ambiguous())
 	}
 	cause := &answerError{op: opRead, answer: g.answer, note: "the document of this message cannot be looked for in any way"}
 	return nil, outOfTime(ctx, &worker.UnavailableError{RetryAfter: g.answer.retryAfter, Ambiguous: k.tally.ambiguous(), Cause: cause})

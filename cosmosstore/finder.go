@@ -115,7 +115,9 @@ func (f finder) readPart(ctx context.Context, id string) (attempt string, there 
 			}
 		case lagging, senseless, refused:
 		default:
-			return "", false, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
+			if i != primary || g.class != misconfigured { // a role that allows reads may not allow batches of them
+				return "", false, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
+			}
 		}
 		if i == last {
 			return "", false, f.store.unreadable(ctx, f.sess, g.answer, f.documentID)

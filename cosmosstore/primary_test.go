@@ -84,8 +84,9 @@ func TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage(t *testing.T) {
 		"429 of the operation":   {batchReply(207, 429), isUnavailable},
 		"503":                    {fault.Reply(503, 0), isUnavailable},
 		"no reply":               {fault.DropReply(), isUnavailable},
-		"403":                    {fault.Reply(403, 0), isMisconfigured},
-		"404/1003":               {fault.Reply(404, 1003), isMisconfigured},
+		"403":                    {fault.Reply(403, 0), isUnread},
+		"403 of the operation":   {batchReply(207, 403), isUnread},
+		"403/3":                  {fault.Reply(403, 3), isUnavailable},
 		"404 for the whole":      {fault.Reply(404, 0), isUnread},
 		"400":                    {fault.Reply(400, 0), isUnread},
 		"two results":            {batchReply(200, 200, 200), isUnread},
@@ -106,10 +107,19 @@ func TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage(t *testing.T) {
 	}
 }
 
-func isUnavailable(t *testing.T, err error)   { requireAs[*worker.UnavailableError](t, err) }
-func isMisconfigured(t *testing.T, err error) { requireAs[*worker.MisconfiguredError](t, err) }
+func isUnavailable(t *testing.T, err error) { requireAs[*worker.UnavailableError](t, err) }
 func isUnread(t *testing.T, err error) {
 	require.Equal(t, reason.ConflictUnread, requireAs[*worker.UncertainError](t, err).Reason)
+}
+
+func TestARoleThatAllowsNoBatchesOfReadsIsNamedWhenNothingElseCanBeRead(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		e.commit(commit("1", `{}`))
+		e.faults.Add(fault.On(history.ReadDocument).Always().Before(spoiled["204"]))
+		e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(fault.Reply(403, 0)))
+		_, err := e.store.Commit(e.ctx(), commit("1", `{}`))
+		requireAs[*worker.MisconfiguredError](e.t, err)
+	})
 }
 
 func TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo(t *testing.T) {

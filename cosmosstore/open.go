@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -25,6 +26,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, fmt.Errorf("cosmosstore: the account key is not base64: %w", err)
 		}
 		s.key = key
+	}
+	for _, f := range retentionWarnings(o) {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "keys are forgotten too early", slog.String(keyCause, f.Text+". "+f.Fix))
 	}
 	if s.sends == nil {
 		s.http = newHTTPClient(o.RootCAs)

@@ -40,7 +40,7 @@ type Options struct {
 	Markers bool
 	// MarkerTTL removes a marker after this time, in whole seconds. Defaults to never.
 	MarkerTTL time.Duration
-	// Lifetime is what is known of the queue. [Store.Check] holds MarkerTTL against it.
+	// Lifetime is what is known of the queue. [Open] and [Store.Check] hold MarkerTTL against it.
 	Lifetime Lifetime
 
 	// PreferredRegions are passed on to azcosmos. Leave them empty, or name the write region alone: a read from a region

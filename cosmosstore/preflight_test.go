@@ -96,12 +96,25 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
+	short := func(o *cosmosstore.Options) {
+		o.Markers, o.MarkerTTL, o.Lifetime = true, 24*time.Hour, cosmosstore.Lifetime{TimeToLive: 14 * 24 * time.Hour}
+	}
+	inBubble(t, setup{options: short}, func(e *env) {
+		require.Contains(e.t, e.logged.String(), "markers are kept for 24h0m0s, and a message can come back for 336h0m0s")
+		require.True(e.t, e.commit(commit("1", `{}`)).Created, "it is a warning")
+	})
+}
+
 func TestMarkersThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
 	long := func(o *cosmosstore.Options) {
 		o.Markers, o.MarkerTTL = true, 90*24*time.Hour
 		o.Lifetime = cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: 14 * 24 * time.Hour, Review: 30 * 24 * time.Hour}
 	}
-	inBubble(t, setup{options: long}, func(e *env) { require.Empty(e.t, e.store.Check(e.ctx())) })
+	inBubble(t, setup{options: long}, func(e *env) {
+		require.Empty(e.t, e.store.Check(e.ctx()))
+		require.Empty(e.t, e.logged.String())
+	})
 }
 
 func TestFindingsNameEveryFaultOfAnErrorByItself(t *testing.T) {

@@ -34,6 +34,9 @@ func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.O
 	if err != nil {
 		return worker.Outcome{}, err
 	}
+	if found := guardWarnings(s.opts, c.Documents[0]); found != nil {
+		s.shortGuard.Do(func() { s.forgetful(ctx, found) })
+	}
 	k := &committer{store: s, sess: sess, tally: t, plan: p, documentID: c.DocumentID}
 	for try := 1; try <= maxTries; try++ {
 		if try > 1 && !k.last.found() && !pause(ctx, backoff(try-1)) {

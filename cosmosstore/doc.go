@@ -83,7 +83,7 @@
 //   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
 //     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
 //   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,
-//     TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart,
+//     TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart, TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce,
 //     TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice; and a container that is changed while the store is busy:
 //     TestAContainerThatIsChangedUnderABusyStoreStopsTheWrites, TestReadingTheContainerAgainDelaysAndFailsNoWrite.
 //   - All at once, by seeds: TestRandomFaultsLoseAndDoubleNothing; and the contract of every store:

@@ -3,7 +3,6 @@ package cosmosstore
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -27,9 +26,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 		s.key = key
 	}
-	for _, f := range retentionWarnings(o) {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "keys are forgotten too early", slog.String(keyCause, f.Text+". "+f.Fix))
-	}
+	s.forgetful(ctx, retentionWarnings(o))
 	if s.sends == nil {
 		s.http = newHTTPClient(o.RootCAs)
 		s.sends = s.http

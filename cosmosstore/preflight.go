@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -234,11 +235,38 @@ func indexesAll(ip azcosmos.IndexingPolicy) bool {
 
 // retentionWarnings holds the memory of keys against the time in which a message can come back. It is a pure function.
 func retentionWarnings(o Options) []Finding {
-	if o.MarkerTTL == 0 || o.Lifetime == (Lifetime{}) || o.MarkerTTL > o.Lifetime.Total() {
+	if !o.Lifetime.outlives(o.MarkerTTL) {
 		return nil
 	}
 	return []Finding{{Severity: Warning,
-		Text: fmt.Sprintf("markers are kept for %v, and a message can come back for %v (locks %v x %d, time to live %v, review %v)",
-			o.MarkerTTL, o.Lifetime.Total(), o.Lifetime.Lock, o.Lifetime.Deliveries, o.Lifetime.TimeToLive, o.Lifetime.Review),
-		Fix: "Keep markers longer than that, or for ever."}}
+		Text: fmt.Sprintf("markers are kept for %v, and %v", o.MarkerTTL, o.Lifetime),
+		Fix:  "Keep markers longer than that, or for ever."}}
+}
+
+// guardWarnings does the same for a document whose creation decides and which the handler lets expire. It is a pure function.
+func guardWarnings(o Options, guard worker.Document) []Finding {
+	if o.Markers || !o.Lifetime.outlives(guard.TTL) {
+		return nil
+	}
+	return []Finding{{Severity: Warning,
+		Text: fmt.Sprintf("documents of type %q, whose creation decides, are kept for %v, and %v", guard.Type, guard.TTL, o.Lifetime),
+		Fix:  "Keep them longer than that, or for ever, or use markers."}}
+}
+
+// outlives reports whether a message can come back after what was kept for ttl is gone. Zero is for ever.
+func (l Lifetime) outlives(ttl time.Duration) bool {
+	return ttl > 0 && l != Lifetime{} && ttl <= l.Total()
+}
+
+// String says how long a message can come back.
+func (l Lifetime) String() string {
+	return fmt.Sprintf("a message can come back for %v (locks %v x %d, time to live %v, review %v)",
+		l.Total(), l.Lock, l.Deliveries, l.TimeToLive, l.Review)
+}
+
+// forgetful tells of what forgets keys too early. One that comes with a message is told of once.
+func (s *Store) forgetful(ctx context.Context, found []Finding) {
+	for _, f := range found {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "keys are forgotten too early", slog.String(keyCause, f.Text+". "+f.Fix))
+	}
 }

@@ -106,6 +106,35 @@ func TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
 	})
 }
 
+func TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *testing.T) {
+	life := cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: time.Hour}
+	for name, tt := range map[string]struct {
+		ttl      time.Duration
+		lifetime cosmosstore.Lifetime
+		markers  bool
+		told     int
+	}{
+		"too short":                   {30 * time.Minute, life, false, 1},
+		"just as long":                {70 * time.Minute, life, false, 1},
+		"long enough":                 {71 * time.Minute, life, false, 0},
+		"for ever":                    {0, life, false, 0},
+		"where markers decide":        {30 * time.Minute, life, true, 0},
+		"where nothing is known":      {30 * time.Minute, cosmosstore.Lifetime{}, false, 0},
+		"where one part is not known": {30 * time.Minute, cosmosstore.Lifetime{TimeToLive: time.Hour}, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Lifetime, o.Markers = tt.lifetime, tt.markers }}, func(e *env) {
+				for _, key := range []string{"1", "2", "3"} {
+					c := commit(key, `{}`)
+					c.Documents[0].TTL = tt.ttl
+					require.True(e.t, e.commit(c).Created)
+				}
+				require.Equal(e.t, tt.told, strings.Count(e.logged.String(), "keys are forgotten too early"))
+			})
+		})
+	}
+}
+
 func TestMarkersThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
 	long := func(o *cosmosstore.Options) {
 		o.Markers, o.MarkerTTL = true, 90*24*time.Hour

@@ -28,6 +28,9 @@ type Store struct {
 
 	openers sync.WaitGroup // goroutines that open or renew a session
 
+	// shortGuard is done when the log tells of guards that expire too early.
+	shortGuard sync.Once
+
 	// standing is what the answers to writes tell of the store.
 	standing standing
 

@@ -16,7 +16,8 @@ type Document struct {
 	Type string
 	// Content is one JSON object. Nothing in it can override what the store itself writes.
 	Content []byte
-	// TTL removes the document after this time, in whole seconds. Zero keeps it for ever.
+	// TTL removes the document after this time, in whole seconds. Zero keeps it for ever. With the first document goes the
+	// memory of the key, unless something else decides: a message that comes back after that is a new one.
 	TTL time.Duration
 }
 

@@ -147,7 +147,9 @@ func containerFaults(p azcosmos.ContainerProperties, o Options, markerTTL int64)
 	}
 	const recreate = "Create a container with the partition key path /pk and version 2; a partition key cannot be changed."
 	switch paths := p.PartitionKeyDefinition.Paths; {
-	case len(paths) != 1:
+	case len(paths) == 0:
+		fault(recreate, "the container has no partition key")
+	case len(paths) > 1:
 		fault(recreate, "the container has a hierarchical partition key of %d levels", len(paths))
 	default:
 		names, err := splitPath(paths[0])

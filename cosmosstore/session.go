@@ -146,8 +146,10 @@ func (s *Store) readContainer(ctx context.Context, sess *session) (azcosmos.Cont
 	if err := probeError(opReadContainer, a); err != nil {
 		return azcosmos.ContainerProperties{}, err
 	}
-	if resp.ContainerProperties == nil {
-		return azcosmos.ContainerProperties{}, storeError(opReadContainer, senseless, a, false)
+	// An empty text and any object parse as a container that fits nothing, and would be for good.
+	if resp.ContainerProperties == nil || resp.ContainerProperties.ID != s.opts.Container {
+		return azcosmos.ContainerProperties{}, &worker.UnavailableError{Cause: &answerError{op: opReadContainer, answer: a,
+			note: "the reply does not describe the container, so something else may answer in the place of the account"}}
 	}
 	return *resp.ContainerProperties, nil
 }

@@ -149,6 +149,36 @@ func TestAContainerThatDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
+// TestAReplyThatIsNotTheContainerSaysNothingOfIt answers the read of the container as a proxy or another program does, at the
+// start and while the store works.
+func TestAReplyThatIsNotTheContainerSaysNothingOfIt(t *testing.T) {
+	for name, body := range map[string]string{"an empty text": " ", "an empty object": "{}", "null": "null", "another container": `{"id":"invoices","partitionKey":{"paths":["/type"]},"defaultTtl":60}`, "a page": "<html>sign in</html>", "an array": "[]"} {
+		t.Run(name, func(t *testing.T) {
+			odd := fault.Action{Kind: fault.Refuse, Status: 200, Body: body}
+			inBubble(t, setup{unopened: true}, func(e *env) {
+				e.faults.Add(fault.On(history.ReadContainer).Always().Before(odd))
+				e.open() // does not fail: this may pass
+				requireAs[*worker.UnavailableError](e.t, e.store.Ready(e.ctx()))
+				require.NotEmpty(e.t, e.store.Check(e.ctx()))
+				e.faults.Clear()
+				require.True(e.t, e.commit(commit("1", `{}`)).Created)
+
+				e.faults.Add(fault.On(history.ReadContainer).Always().Before(odd))
+				_, err := e.busy(10 * time.Minute)
+				require.NoError(e.t, err)
+			})
+		})
+	}
+}
+
+func TestAContainerWithoutAPartitionKeyIsRefused(t *testing.T) {
+	inBubble(t, setup{unopened: true}, func(e *env) {
+		e.faults.Add(fault.On(history.ReadContainer).Always().Before(fault.Action{Kind: fault.Refuse, Status: 200, Body: `{"id":"orders"}`}))
+		_, err := cosmosstore.Open(e.ctx(), e.options)
+		require.ErrorContains(e.t, requireAs[*worker.MisconfiguredError](e.t, err), "no partition key")
+	})
+}
+
 func TestEveryFaultOfAContainerIsNamedAtOnce(t *testing.T) {
 	bad := func(s *cosmosdb.ContainerSpec) { s.PartitionKey, s.KeyVersion, s.DefaultTTL = []string{"/type"}, 1, 60 }
 	inBubble(t, setup{unopened: true, container: bad}, func(e *env) {

@@ -79,7 +79,8 @@
 //   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore,
 //     TestCredentialsThatAreRefusedEverywhereCondemnNoMessage, TestRightsThatAreMissingAndArrive.
 //   - The account read: TestAFailedFirstAccountReadPoisonsNothing, TestAnAccountReadThatHangsHoldsNoCallLongerThanItsTime,
-//     TestAnAccountReadThatHangsLaterDelaysNothing, TestAReplyThatIsNotTheContainerSaysNothingOfIt, TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites.
+//     TestAnAccountReadThatHangsLaterDelaysNothing, TestAReplyThatIsNotTheContainerSaysNothingOfIt,
+//     TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites.
 //   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
 //     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
 //   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,

@@ -35,6 +35,13 @@ func store(op, id string, status int, documents ...string) history.Event {
 		Effect: status == 201 || (op == history.ExecuteBatch && status == 200), Documents: documents}
 }
 
+// readBatch is a batch of nothing but reads.
+func readBatch(id, note string) history.Event {
+	e := store(history.ExecuteBatch, id, 200)
+	e.Effect, e.Note = false, note
+	return e
+}
+
 func deadLetter(key string, sequence int64, lock, reason string) history.Event {
 	e := broker(history.DeadLetter, key, sequence, lock)
 	e.Note = reason
@@ -72,6 +79,9 @@ func TestCheckAcceptsWhatTheWorkerShouldDo(t *testing.T) {
 		}, expect: history.Expect{Drained: true, Stored: []string{"a~2", "a", "a~1"}}},
 		{name: "a refused batch is read like a refused create", events: []history.Event{
 			broker(history.Send, "a", 1, ""), broker(history.Lock, "a", 1, "L1"), store(history.ExecuteBatch, "a", 207), store(history.ReadDocument, "a", 200), broker(history.Complete, "a", 1, "L1"),
+		}},
+		{name: "a document that no read shows is read in a batch", events: []history.Event{
+			broker(history.Send, "a", 1, ""), broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 409), store(history.ReadDocument, "a", 404), readBatch("a", ""), broker(history.Complete, "a", 1, "L1"),
 		}},
 		{name: "a conflict is dead-lettered with its reason and later discarded by a person", events: []history.Event{
 			broker(history.Send, "a", 1, ""), broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 409), store(history.ReadDocument, "a", 200), deadLetter("a", 1, "L1", "ContentConflict"),
@@ -118,6 +128,10 @@ func TestCheckFindsEveryBrokenPromise(t *testing.T) {
 			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 429), store(history.ReadDocument, "a", 200), broker(history.Complete, "a", 1, "L1")}},
 		{name: "a completion after a read that found nothing", want: "learnt nothing of document a",
 			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 409), store(history.ReadDocument, "a", 404), broker(history.Complete, "a", 1, "L1")}},
+		{name: "a completion after a batch of reads alone", want: "learnt nothing of document a",
+			events: []history.Event{broker(history.Lock, "a", 1, "L1"), readBatch("a", ""), broker(history.Complete, "a", 1, "L1")}},
+		{name: "a completion after a batch whose reply was made up", want: "learnt nothing of document a",
+			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 409), readBatch("a", "fault before the effect: refuse"), broker(history.Complete, "a", 1, "L1")}},
 		{name: "a completion on the judgement of the delivery before", want: "learnt nothing of document a",
 			events: []history.Event{broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 201), broker(history.Abandon, "a", 1, "L1"), broker(history.Lock, "a", 1, "L2"), broker(history.Complete, "a", 1, "L2")}},
 		{name: "two completions on one judgement", want: "(1 of 2)",

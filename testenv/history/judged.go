@@ -74,13 +74,22 @@ func judgements(events []Event) []judgement {
 		switch {
 		case len(created(e)) > 0:
 			found = append(found, judgement{since: e.Seq, at: e.Seq})
+		case read(e):
+			if refused == 0 {
+				continue
+			}
+			found = append(found, judgement{since: refused, at: e.Seq})
 		case refusedCreate(e):
 			refused = e.Seq
-		case e.Op == ReadDocument && e.Status == http.StatusOK && refused > 0:
-			found = append(found, judgement{since: refused, at: e.Seq})
 		}
 	}
 	return found
+}
+
+// read reports whether a document was read, by itself or as the first of a batch of nothing but reads, which is the batch
+// that succeeds without an effect. A reply that a fault made up has a note.
+func read(e Event) bool {
+	return e.Status == http.StatusOK && (e.Op == ReadDocument || e.Op == ExecuteBatch && !e.Effect && e.Note == "")
 }
 
 // refusedCreate reports whether a create was answered that something stands there. The answer to a batch holds that inside.

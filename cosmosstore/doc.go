@@ -49,7 +49,8 @@
 // without sense, a conflict with a document that is not there) may be one message's fault or the whole store's: a read-only
 // key and many a proxy answer reads as ever. So the store sends a write that can have no effect, and which a working store
 // refuses with 400; and it counts: when three messages with different keys were refused in a row, and no write was accepted
-// in between, the fault is the store's. Such a message is not blamed.
+// in between, the fault is the store's. Such a message is not blamed. What is left is a store that refuses every real write and
+// no other, while one or two keys are all that comes: their messages are blamed at their last delivery.
 //
 // # Which fault is covered by which test
 //

@@ -68,7 +68,7 @@
 //     TestReadsThatShowNothingHideNoDuplicate, TestADocumentThatCanBeReadInNoWayIsTheStoresFault,
 //     TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage, TestAfterALostAnswerADocumentThatNoReadShowsIsRecognisedAsOwn,
 //     TestASessionTokenThatAGatewayDoesNotUnderstandIsLeftOut, TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent,
-//     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
+//     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
 //   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
 //     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,
 //     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/testenv/cosmosdb"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
@@ -70,6 +71,33 @@ func TestADocumentThatCanBeReadInNoWayIsTheStoresFault(t *testing.T) {
 					requireAs[*worker.UnavailableError](e.t, err)
 					require.True(e.t, e.commit(commit(fmt.Sprintf("good-%d", i), `{}`)).Created)
 				}
+			})
+		})
+	}
+}
+
+// TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind holds for the review of dead letters: a person is told that an order was
+// never made only when it was not.
+func TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind(t *testing.T) {
+	for name, markers := range map[string]bool{"orders": false, "markers": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Markers = markers }}, func(e *env) {
+				e.commit(commit("1", `{}`, lines(2)...))
+				e.commit(commit("2", `{}`, lines(2)...))
+				e.faults.Add(fault.On(history.ReadDocument).Always().Before(spoiled["404"]))
+				for _, key := range []string{"1", "2"} {
+					r, err := e.store.Find(e.ctx(), key)
+					require.NoError(e.t, err)
+					require.Equal(e.t, []string{"line-1", "line-2"}, r.Parts)
+					require.Empty(e.t, r.MissingParts)
+				}
+				_, err := e.store.Find(e.ctx(), "3")
+				require.ErrorIs(e.t, err, worker.ErrNotFound)
+
+				e.faults.Clear()
+				e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(fault.Reply(403, 0)))
+				_, err = e.store.Find(e.ctx(), "3")
+				require.ErrorIs(e.t, err, worker.ErrNotFound, "a role that may not read in batches is told what reads tell")
 			})
 		})
 	}

@@ -200,6 +200,22 @@ func TestAnOrderThatLostALineIsNoDuplicate(t *testing.T) {
 	}
 }
 
+func TestAListOfPartsThatNobodyCommittedIsNotReadToItsEnd(t *testing.T) {
+	const body = `{"a":1}`
+	inBubble(t, setup{}, func(e *env) {
+		c := commit("1", body)
+		names := `"line-0"`
+		for i := range 10_000 {
+			names += fmt.Sprintf(`,"line-%d"`, i+1)
+		}
+		require.NoError(e.t, e.account.Seed(database, container, fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":%s,"request":{"key":"1",
+			"hash":%q,"recipe":{"v":1,"alg":"sha256","form":"json"},"parts":[%s]}}`, body, c.Fingerprint.Hash, names)))
+		o := e.commit(c)
+		require.Equal(e.t, worker.Incomplete, judge(c, o, body))
+		require.Less(e.t, o.Calls, 300)
+	})
+}
+
 func TestALineWithMembersThatDifferInCaseAloneIsNotMissed(t *testing.T) {
 	for _, add := range []string{`"Id":"x"`, `"ID":7`, `"Request":{"attempt":"zzz"}`, `"REQUEST":null`} {
 		inBubble(t, setup{}, func(e *env) {

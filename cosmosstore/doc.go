@@ -71,7 +71,8 @@
 //     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
 //   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
 //     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,
-//     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate.
+//     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate,
+//     TestAListOfPartsThatNobodyCommittedIsNotReadToItsEnd.
 //   - Limits: TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent, TestAServiceThatIsStricterThanTheEstimateDecides.
 //   - Throttling, contention, splits: TestAHintOfTheStoreIsPassedOnAndNotSleptThrough, TestAContendedCreateIsRepeatedShortly,
 //     TestAWriteThroughAPartitionSplitSucceeds, TestABatchThatIsContendedOrThrottledForAWhileIsCommitted.

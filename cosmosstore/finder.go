@@ -44,7 +44,8 @@ const partReads = 8
 func (f finder) addMissing(ctx context.Context, r *stored) error {
 	now := time.Now()
 	var parts []string
-	for _, name := range r.Parts {
+	// No commit has more. Whoever wrote a longer list into the document must not make each repeat of it look for them all.
+	for _, name := range r.Parts[:min(len(r.Parts), maxOperations)] {
 		if !r.expired(name, now) {
 			parts = append(parts, name)
 		}

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,8 @@ func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 		work.Go(func() { r.readPages(ctx, f, pages, &work) })
 		for p := range pages {
 			if p.err != nil {
-				yield(Item{}, p.err)
+				// Whoever gave up shall see that, and not what the client made of it.
+				yield(Item{}, cmp.Or(caller.Err(), p.err))
 				return
 			}
 			for _, item := range <-p.items {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -93,9 +94,10 @@ func number(s string) int {
 	return n
 }
 
+// charge reads the request charge. What is no number of at least zero counts as zero: one NaN would spoil every sum after it.
 func charge(h http.Header) float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(h.Get(headerCharge)), 64)
-	if err != nil || f < 0 {
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
 		return 0
 	}
 	return f

@@ -126,6 +126,11 @@ func TestErrorsOfTheEngineCarryWhatItNeeds(t *testing.T) {
 			require.Zero(t, answerOf(r).retryAfter, "%q", hint)
 		}
 	})
+	t.Run("a charge without sense is no charge", func(t *testing.T) {
+		for text, want := range map[string]float64{"5.29": 5.29, "": 0, "-1": 0, "NaN": 0, "Inf": 0, "1e400": 0, "much": 0} {
+			require.Equal(t, want, charge(http.Header{"X-Ms-Request-Charge": {text}}), "%q", text)
+		}
+	})
 	t.Run("every misconfiguration names a fix", func(t *testing.T) {
 		for _, a := range []answer{
 			{status: 401}, {status: 403}, {status: 403, substatus: 5300}, {status: 404}, {status: 400, substatus: 1001}, {failure: severalRegions},

@@ -67,7 +67,7 @@
 //   - Reads that show nothing, of a region far behind or of a proxy that answers in place of the account, while writes go on:
 //     TestReadsThatShowNothingHideNoDuplicate, TestADocumentThatCanBeReadInNoWayIsTheStoresFault,
 //     TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage, TestAfterALostAnswerADocumentThatNoReadShowsIsRecognisedAsOwn,
-//     TestASessionTokenThatAGatewayDoesNotUnderstandIsLeftOut, TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent,
+//     TestASessionTokenThatAGatewayDoesNotUnderstandIsLeftOut, TestHeadersWithoutSenseChangeNoJudgement, TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent,
 //     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
 //   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
 //     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,

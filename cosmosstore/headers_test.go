@@ -2,8 +2,10 @@ package cosmosstore_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -63,4 +65,41 @@ func TestHeadersWithoutSenseChangeNoJudgement(t *testing.T) {
 			})
 		}
 	}
+}
+
+// endless answers a request with a body that has no end once it is told to.
+type endless struct {
+	policy.Transporter
+	begun *atomic.Bool
+	read  *atomic.Int64
+}
+
+func (e endless) Do(r *http.Request) (*http.Response, error) {
+	if !e.begun.Load() {
+		return e.Transporter.Do(r)
+	}
+	return &http.Response{StatusCode: http.StatusCreated, Header: http.Header{}, Body: io.NopCloser(zeros{e.read}), Request: r}, nil
+}
+
+type zeros struct{ read *atomic.Int64 }
+
+func (z zeros) Read(p []byte) (int, error) {
+	z.read.Add(int64(len(p)))
+	clear(p)
+	return len(p), nil
+}
+
+func TestAReplyWithoutEndIsCutOff(t *testing.T) {
+	var begun atomic.Bool
+	var read atomic.Int64
+	inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Transport = endless{o.Transport, &begun, &read} }}, func(e *env) {
+		require.True(e.t, e.commit(commit("1", `{"a":1}`)).Created)
+		begun.Store(true)
+		_, err := e.store.Commit(e.ctx(), commit("2", `{"a":1}`))
+		var unavailable *worker.UnavailableError
+		require.ErrorAs(e.t, err, &unavailable)
+		require.True(e.t, unavailable.Ambiguous, "it may have been the account after all")
+		require.Less(e.t, read.Load(), int64(100<<20))
+		require.Error(e.t, e.store.Ready(e.ctx()))
+	})
 }

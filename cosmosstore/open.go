@@ -31,6 +31,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.http = newHTTPClient(o.RootCAs)
 		s.sends = s.http
 	}
+	s.sends = replyBound{s.sends}
 	if _, err := s.session(ctx); incurable(err) {
 		_ = s.Close() // nothing is open
 		return nil, err

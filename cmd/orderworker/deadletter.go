@@ -101,6 +101,9 @@ func (c config) reviewSettings(requiresSession bool) deadletter.Settings {
 
 // explain says what an error means for the person who started the command.
 func (r *review) explain(err error) error {
+	if ofThisMachine(err) {
+		return err
+	}
 	where := r.config.namespace
 	if where == "" {
 		where = "the broker of SERVICEBUS_CONNECTION_STRING"

@@ -28,10 +28,8 @@ func newDeadletterList(sys system) *cobra.Command {
 Letters are peeked and nothing is touched. The verdict is computed now, from the message, the stored document and the
 settings of the queue.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != "csv" || by != "" {
-				if err := checkOutput(output); err != nil {
-					return err
-				}
+			if err := checkListOutput(output, by != ""); err != nil {
+				return err
 			}
 			now := time.Now()
 			filter, err := f.filter(now)
@@ -70,6 +68,18 @@ func checkOutput(output string) error {
 		return nil
 	}
 	return withCode(exitUsage, fmt.Errorf("-o %q is neither table nor json", output))
+}
+
+// checkListOutput is checkOutput for list, which writes CSV too unless it only counts.
+func checkListOutput(output string, grouped bool) error {
+	err := checkOutput(output)
+	switch {
+	case grouped || err == nil:
+		return err
+	case output == "csv":
+		return nil
+	}
+	return withCode(exitUsage, fmt.Errorf("-o %q is neither table, json nor csv", output))
 }
 
 // lister writes letters as they come, so that any number of them takes the same memory.

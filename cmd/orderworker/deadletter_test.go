@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -118,6 +119,8 @@ func TestAnEmptyListIsStillAListForPrograms(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	require.Equal(t, "[]\n", d.ok("list", "-o", "json", "--message-id", "nosuch"))
+	_, _, stderr := d.run("list", "-o", "yaml")
+	require.Contains(t, stderr, "neither table, json nor csv")
 	require.Equal(t, "no dead letters\n", d.ok("list", "--message-id", "nosuch"))
 }
 
@@ -329,6 +332,28 @@ func TestWhatCannotBeReachedIsExplained(t *testing.T) {
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, stdout, "Send")
 	require.Equal(t, 4, dead(t, d.env))
+}
+
+func TestAFaultOfThisMachineIsNotTakenForOneOfTheBroker(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	missing := d.file("missing") + "/file"
+	for name, args := range map[string][]string{
+		"a plan for no folder":    {"plan", "--file", missing},
+		"an export to no folder":  {"export", "--file", missing},
+		"an archive in no folder": {"discard", "1", "--reason", "x", "--archive", missing},
+		"a page on a port in use": {"serve", "--address", l.Addr().String()},
+		"a page on no port":       {"serve", "--address", "127.0.0.1:99999"},
+	} {
+		code, _, stderr := d.run(args...)
+		require.Equal(t, exitFailure, code, "%s: %s", name, stderr)
+		require.NotContains(t, stderr, "broker", name)
+		require.NotContains(t, stderr, "devenv", name)
+	}
+	require.Equal(t, 4, dead(t, d.env), "nothing was removed")
 }
 
 func TestThePageIsServedOnThisMachineUntilItIsStopped(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"strings"
@@ -33,6 +34,9 @@ func explainBroker(c config, err error) error {
 }
 
 func problemOf(c config, err error) *brokerProblem {
+	if ofThisMachine(err) {
+		return nil
+	}
 	where := c.broker()
 	if notSignedIn(err) {
 		return &brokerProblem{text: "nobody is signed in to use " + where, fix: signInCure}
@@ -60,6 +64,16 @@ func problemOf(c config, err error) *brokerProblem {
 		return c.connectionProblem(err.Error())
 	}
 	return nil
+}
+
+// ofThisMachine reports whether an error is about a file or a port of this machine. The errors of the system that such an
+// error carries look like those of a connection.
+func ofThisMachine(err error) bool {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "listen"
 }
 
 // connectionProblem tells a peer that speaks something else from one that is not there. The client keeps of the cause only

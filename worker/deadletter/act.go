@@ -103,10 +103,11 @@ func (r *Reviewer) act(ctx context.Context, o Order, l *Letter, remove remover) 
 	item := r.Examine(ctx, l)
 	out.Verdict = item.Verdict.Kind
 	e := r.entry(o, item)
-
-	if sent, ok := o.sent.of(l); ok && o.Action == Resubmit {
-		e.ActionID = sent.ActionID
-		return r.finish(ctx, e, out.with(Resubmitted, fmt.Sprintf("It was sent at %s by %s already; only the dead letter was left to remove.", stamp(sent.At), sent.Actor)), remove)
+	if o.Action == Resubmit {
+		if sent, ok := o.sent.of(e); ok {
+			e.ActionID = sent.ActionID
+			return r.finish(ctx, e, out.with(Resubmitted, sentDetail(sent)), remove)
+		}
 	}
 	if stop, done := r.check(o, item, out); done {
 		return stop
@@ -301,37 +302,6 @@ func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (
 	return peekErr == nil, err
 }
 
-// sentBefore are the copies that earlier orders have sent, by the sequence number of their letter.
-type sentBefore map[int64]Entry
-
-// loadSent finds the copies that were sent since a time, so that an earlier try that was cut off between the send and the
-// removal is finished, and not sent again. A sequence of zero finds all.
-func (r *Reviewer) loadSent(ctx context.Context, since time.Time, sequence int64) (sentBefore, error) {
-	if r.ledger == nil {
-		return nil, ErrNoLedger
-	}
-	sent := sentBefore{}
-	for e, err := range r.ledger.Entries(ctx, Query{From: since, Sequence: sequence, State: Sent}) {
-		if err != nil {
-			return nil, fmt.Errorf("the record of what was done before cannot be read: %w", err)
-		}
-		if e.Queue == r.settings.Queue {
-			sent[e.Sequence] = e
-		}
-	}
-	return sent, nil
-}
-
-// of returns the copy that was sent of this very letter.
-func (s sentBefore) of(l *Letter) (Entry, bool) {
-	e, ok := s[l.Sequence]
-	id, _ := l.MessageID()
-	return e, ok && e.MessageID == Clip(id, maxLedgerText) && e.EnqueuedAt.Equal(l.EnqueuedAt)
-}
-
-// sentMemory is how far back an unfinished resubmit is looked for.
-const sentMemory = 14 * 24 * time.Hour
-
 // maxLedgerText bounds a text from a message in the ledger, in characters.
 const maxLedgerText = 256
 
@@ -339,7 +309,7 @@ func (r *Reviewer) entry(o Order, item Item) Entry {
 	l, v := item.Letter, item.Verdict
 	id, _ := l.MessageID()
 	return Entry{
-		ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue,
+		SentHash: sentHash(o, l), ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue,
 		Sequence: l.Sequence, EnqueuedAt: l.EnqueuedAt, MessageID: Clip(id, maxLedgerText), DocumentID: item.DocumentID, Reason: Clip(l.Reason(), maxLedgerText),
 		Verdict: v.Kind, Action: o.Action, StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash,
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/deadletter"
 )
 
@@ -95,5 +97,60 @@ func TestAnImportIsAppliedOrSentOnce(t *testing.T) {
 		require.Equal(t, 1, w.mem.Creations("m1"))
 		require.Equal(t, 1, w.count(dead).Active, "nothing was removed")
 		require.Equal(t, "import", w.ledger.entries[0].Origin)
+	})
+}
+
+func TestAnImportThatWasMendedAgainIsSentAgain(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		n := w.bury("NotJSON", message("m1", `{"a":1`))
+		item, err := w.review.Find(t.Context(), n)
+		require.NoError(t, err)
+		line, err := deadletter.ExportLine(item.Letter)
+		require.NoError(t, err)
+		bring := func(old, mended string) deadletter.Outcome {
+			l, err := deadletter.ImportLine([]byte(strings.Replace(string(line), old, mended, 1)))
+			require.NoError(t, err)
+			out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), l)
+			require.NoError(t, err)
+			return out
+		}
+		require.Equal(t, deadletter.Resubmitted, bring(`{\"a\":1`, `{\"a\":1}`).Result)
+		require.Contains(t, bring(`{\"a\":1`, `{\"a\":1}`).Detail, "is not sent again")
+		require.Empty(t, bring(`{\"a\":1`, `{\"a\":2}`).Detail, "the first mend was a mistake")
+		require.Equal(t, 2, w.count("orders").Active)
+	})
+}
+
+func TestMessagesOfAFileWithoutAnIDAreToldApart(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		var err error
+		w.pipeline, err = worker.NewPipeline(worker.Config{Admission: admission.Config{KeySource: admission.FromProperty("order")}}, w.store, worker.HandlerFunc(handle))
+		require.NoError(t, err)
+		r := w.reviewer()
+		for _, id := range []string{"a", "b"} {
+			l, err := deadletter.ImportLine([]byte(`{"application_properties":{"order":"` + id + `"},"body":{"a":1}}`))
+			require.NoError(t, err)
+			out, err := r.Bring(t.Context(), order(deadletter.Resubmit), l)
+			require.NoError(t, err)
+			require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
+		}
+		require.Equal(t, 2, w.count("orders").Active)
+	})
+}
+
+func TestASendOfAMendedMessageIsNotTakenForOneOfTheDeadLetter(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		n := w.bury("Timeout", message("m1", `{"a":1}`))
+		item, err := w.review.Find(t.Context(), n)
+		require.NoError(t, err)
+		line, err := deadletter.ExportLine(item.Letter)
+		require.NoError(t, err)
+		mended, err := deadletter.ImportLine([]byte(strings.Replace(string(line), `{\"a\":1}`, `{\"a\":2}`, 1)))
+		require.NoError(t, err)
+		out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), mended)
+		require.NoError(t, err)
+		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
+		require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), n)[0].Result)
+		require.Equal(t, 2, w.count("orders").Active, "what the dead letter says was sent too")
 	})
 }

@@ -48,6 +48,8 @@ type Entry struct {
 	Action      Action `json:"action"`
 	StoredHash  string `json:"storedHash,omitempty"`
 	ArrivedHash string `json:"arrivedHash,omitempty"`
+	// SentHash is the SHA-256 of a message of a file that was to be sent, without what a send adds to it.
+	SentHash string `json:"sentHash,omitempty"`
 	// Result is a word, and Detail a sentence, of what came of it.
 	Result string `json:"result,omitempty"`
 	Detail string `json:"detail,omitempty"`

@@ -1,0 +1,66 @@
+package deadletter
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// sentMemory is how far back an unfinished resubmit is looked for.
+const sentMemory = 14 * 24 * time.Hour
+
+// sentBefore are the copies that earlier orders have sent, by the sequence number of their letter. Messages of a file may
+// share one, or have none.
+type sentBefore map[int64][]Entry
+
+// loadSent finds the copies that were sent since a time, so that an earlier try that was cut off between the send and the
+// removal is finished, and not sent again. A sequence of zero finds all.
+func (r *Reviewer) loadSent(ctx context.Context, since time.Time, sequence int64) (sentBefore, error) {
+	if r.ledger == nil {
+		return nil, ErrNoLedger
+	}
+	sent := sentBefore{}
+	for e, err := range r.ledger.Entries(ctx, Query{From: since, Sequence: sequence, State: Sent}) {
+		if err != nil {
+			return nil, fmt.Errorf("the record of what was done before cannot be read: %w", err)
+		}
+		if e.Queue == r.settings.Queue {
+			sent[e.Sequence] = append(sent[e.Sequence], e)
+		}
+	}
+	return sent, nil
+}
+
+// of returns the copy that was sent of the very message that an entry is about. A dead letter never changes, so that its
+// number and its times tell it from others. A message of a file may have been mended since, and then it is another one.
+func (s sentBefore) of(e Entry) (Entry, bool) {
+	for _, sent := range s[e.Sequence] {
+		if sent.Origin == e.Origin && sent.SentHash == e.SentHash && sent.MessageID == e.MessageID && sent.EnqueuedAt.Equal(e.EnqueuedAt) {
+			return sent, true
+		}
+	}
+	return Entry{}, false
+}
+
+// sentHash tells messages of a file apart that are to be sent. It leaves out what the broker and a resubmit write.
+func sentHash(o Order, l *Letter) string {
+	if o.Action != Resubmit || o.Origin == "" {
+		return ""
+	}
+	encoded, err := Copy(l, Choice{}, time.Time{}, true)
+	if err != nil {
+		// Without a copy there is nothing to send, and the send says so.
+		return ""
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:])
+}
+
+func sentDetail(sent Entry) string {
+	if sent.Origin != "" {
+		return fmt.Sprintf("It was sent at %s by %s already, and is not sent again.", stamp(sent.At), sent.Actor)
+	}
+	return fmt.Sprintf("It was sent at %s by %s already; only the dead letter was left to remove.", stamp(sent.At), sent.Actor)
+}

@@ -120,14 +120,15 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 			return err
 		}
 	}
-	failed := 0
+	failed, meter := 0, newMeter(sys.stderr)
 	report := func(o deadletter.Outcome) {
+		meter.clear()
 		if !o.Result.Removed() && o.Result != deadletter.WouldAct && o.Result != deadletter.Absent {
 			failed++
 		}
 		fmt.Fprintln(sys.stdout, outcomeLine(o))
 	}
-	application := deadletter.Application{Order: a.order, Pace: a.pace.pace(), Outcome: report}
+	application := deadletter.Application{Order: a.order, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
 	if a.dryRun {
 		application.Steps = stepsOf(a.order.Action, a.numbers)
 		if err := r.Foresee(ctx, application, report); err != nil {
@@ -135,6 +136,7 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 		}
 	} else {
 		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Act(ctx, application, a.numbers...) })
+		meter.end()
 		if err != nil {
 			return err
 		}

@@ -90,6 +90,8 @@ type lister struct {
 	now    time.Time
 	groups *deadletter.Groups
 	out    io.Writer
+	// unanswered is why the first undecided letter is so.
+	unanswered string
 }
 
 // each calls visit for every letter up to the limit, and returns how many there were.
@@ -100,6 +102,9 @@ func (l *lister) each(ctx context.Context, visit func(deadletter.Item) error) (i
 			return n, err
 		}
 		l.groups.Add(item.Letter, item.Verdict)
+		if l.unanswered == "" && item.Verdict.Kind == deadletter.Undecided {
+			l.unanswered = item.Verdict.Detail
+		}
 		n++
 		if err := visit(item); err != nil {
 			return n, err
@@ -156,7 +161,11 @@ func (l *lister) total(n int) string {
 	if n == 1 {
 		noun = "dead letter"
 	}
-	return fmt.Sprintf("%d %s: %s", n, noun, strings.Join(parts, ", "))
+	text := fmt.Sprintf("%d %s: %s", n, noun, strings.Join(parts, ", "))
+	if l.unanswered != "" {
+		text += "\nundecided because of this: " + deadletter.Visible(l.unanswered)
+	}
+	return text
 }
 
 // json writes an array element by element. When it breaks off, the array is closed and the error follows.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/orderworker/orderworker/worker/deadletter"
 )
 
 // meter shows how far something is: over and over on one line of a terminal, and now and then a line elsewhere. It is safe
@@ -50,6 +52,13 @@ func (m *meter) writeLocked() {
 		return
 	}
 	fmt.Fprintln(m.out, m.text)
+}
+
+// pause shows why nothing goes on, when that is so. For a few letters their outcomes say the rest.
+func (m *meter) pause(p deadletter.Progress) {
+	if p.Paused != "" {
+		m.show(p.Paused)
+	}
 }
 
 // clear makes room for a line of something else.

@@ -124,6 +124,25 @@ func TestAnEmptyListIsStillAListForPrograms(t *testing.T) {
 	require.Equal(t, "no dead letters\n", d.ok("list", "--message-id", "nosuch"))
 }
 
+func TestAListSaysWhyTheStoreGaveNoAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	table := d.ok("list", "--container", "nosuch")
+	require.Contains(t, table, "4 dead letters: 1 unreadable, 3 undecided\nundecided because of this: ")
+	require.Contains(t, table, "404")
+	require.NotContains(t, d.ok("list"), "because")
+}
+
+func TestAPauseIsShownAndNothingElse(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	m := &meter{out: &out}
+	m.pause(deadletter.Progress{Steps: 1})
+	require.Empty(t, out.String())
+	m.pause(deadletter.Progress{Steps: 1, Paused: "the store cannot be used now"})
+	require.Equal(t, "the store cannot be used now\n", out.String())
+}
+
 func TestWhatMessagesCarryDoesNothingToATerminal(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

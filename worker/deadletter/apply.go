@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -279,19 +280,29 @@ func backoff(try int) time.Duration {
 	return most/4 + rand.N(most)
 }
 
-// once deals with each letter once. It returns those for which the store was down, and how long it asked to wait.
+// once deals with each letter once. It returns those for which the store was down, and how long it asked to wait. Letters
+// of one key follow each other in the order in which they came, so that the first of several versions is the one that
+// stands.
 func (r *run) once(ctx context.Context, letters []*Letter) (down []*Letter, wait time.Duration) {
 	slots := make(chan struct{}, r.Pace.Concurrency)
+	before := queues{}
 	var work sync.WaitGroup
+	slices.SortFunc(letters, func(a, b *Letter) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, l := range letters {
 		slots <- struct{}{}
 		if !r.paced(ctx) {
 			<-slots
 			break
 		}
+		// Whom it waits for was begun before, and so has a slot or is done.
+		turn := before.join(r.keyOf(l))
 		work.Go(func() {
 			defer func() { <-slots }()
-			out := r.one(ctx, l)
+			out := Outcome{Result: StoreDown}
+			if turn.wait() {
+				out = r.one(ctx, l)
+			}
+			turn.leave(out.Result != StoreDown)
 			if out.Result == StoreDown {
 				r.mu.Lock()
 				defer r.mu.Unlock()
@@ -303,6 +314,15 @@ func (r *run) once(ctx context.Context, letters []*Letter) (down []*Letter, wait
 	}
 	work.Wait()
 	return down, wait
+}
+
+// keyOf is by what letters are of one key: the id of the document, or the MessageId where no plan says more.
+func (r *run) keyOf(l *Letter) string {
+	if id := r.steps[l.Sequence].DocumentID; id != "" {
+		return id
+	}
+	id, _ := l.MessageID()
+	return id
 }
 
 // paced waits for the turn of the next letter, and reports whether there is one.

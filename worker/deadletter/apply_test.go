@@ -14,6 +14,7 @@ import (
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/deadletter"
+	"github.com/orderworker/orderworker/worker/storetest"
 )
 
 // plan writes a plan and reads it back, as a person does who applies it later.
@@ -323,6 +324,35 @@ func TestALostConnectionIsOutlived(t *testing.T) {
 		require.Zero(t, w.count(dead).Total())
 		for i := range 100 {
 			require.Equal(t, 1, w.mem.Creations(fmt.Sprint("m", i)))
+		}
+	})
+}
+
+func TestOfSeveralVersionsTheFirstIsTheOneThatStands(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		for i := range 20 {
+			for version := 1; version <= 3; version++ {
+				w.bury("Timeout", message(fmt.Sprint("m", i), fmt.Sprintf(`{"version":%d}`, version)))
+			}
+		}
+		_, steps, _ := w.plan(deadletter.Planning{})
+		require.Len(t, steps, 60)
+		// The first versions meet a store that is slow or away, and the others could overtake them.
+		w.store.OnCommit(func(n int, c worker.Commit) *storetest.Fault {
+			switch {
+			case !bytes.Contains(c.Documents[0].Content, []byte(`"version":1`)):
+				return nil
+			case n <= 20:
+				return &storetest.Fault{Err: &worker.UnavailableError{Cause: errors.New("throttled")}}
+			}
+			return &storetest.Fault{Before: func(context.Context) { time.Sleep(time.Second) }}
+		})
+		a := application(steps)
+		a.Pace = deadletter.Pace{Canary: []int{60}, Concurrency: 16}
+		s := w.applyPlan(a)
+		require.Equal(t, map[deadletter.Result]int{deadletter.Applied: 20, deadletter.Skipped: 40}, s.Counts)
+		for _, l := range w.messages(dead) {
+			require.NotContains(t, string(l.Message.Data[0]), `"version":1`)
 		}
 	})
 }

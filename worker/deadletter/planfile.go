@@ -31,10 +31,12 @@ type PlanHeader struct {
 
 // A PlanStep is a line of a plan file: what is to be done with one letter, and what was true of it.
 type PlanStep struct {
-	Sequence    int64     `json:"sequence"`
-	Action      Action    `json:"action"`
-	Verdict     Kind      `json:"verdict"`
-	MessageID   string    `json:"messageId,omitempty"`
+	Sequence  int64  `json:"sequence"`
+	Action    Action `json:"action"`
+	Verdict   Kind   `json:"verdict"`
+	MessageID string `json:"messageId,omitempty"`
+	// DocumentID is where the message is stored, when that is not its MessageId.
+	DocumentID  string    `json:"documentId,omitempty"`
 	EnqueuedAt  time.Time `json:"enqueuedAt,omitzero"`
 	Reason      string    `json:"reason,omitempty"`
 	ArrivedHash string    `json:"arrivedHash,omitempty"`

@@ -107,8 +107,12 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 
 func stepOf(item Item, action Action) PlanStep {
 	id, _ := item.Letter.MessageID()
+	document := item.DocumentID
+	if document == id {
+		document = ""
+	}
 	return PlanStep{
-		Sequence: item.Letter.Sequence, Action: action, Verdict: item.Verdict.Kind, MessageID: id,
+		DocumentID: document, Sequence: item.Letter.Sequence, Action: action, Verdict: item.Verdict.Kind, MessageID: id,
 		EnqueuedAt: item.Letter.EnqueuedAt, Reason: Clip(item.Letter.Reason(), maxLedgerText),
 		ArrivedHash: item.Verdict.ArrivedHash, StoredHash: item.Verdict.StoredHash,
 	}

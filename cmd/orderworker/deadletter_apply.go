@@ -153,6 +153,8 @@ func (r *review) apply(ctx context.Context, sys system, a deadletter.Application
 		return fmt.Errorf("not finished: %s. Apply the same plan again to go on", summary.Stopped)
 	case summary.Failed() > 0 || summary.Counts[deadletter.Locked] > 0:
 		return fmt.Errorf("%d not done. Apply the same plan again to try them again", summary.Failed()+summary.Counts[deadletter.Locked])
+	case summary.Counts[deadletter.Skipped]+summary.Counts[deadletter.Refused] > 0:
+		return fmt.Errorf("%d left as they were, since something else is true of them now than when the plan was made. Make a new plan for them", summary.Counts[deadletter.Skipped]+summary.Counts[deadletter.Refused])
 	}
 	return nil
 }

@@ -311,6 +311,21 @@ func TestAPlanThatDoesNotFitIsRefused(t *testing.T) {
 	require.Equal(t, 4, dead(t, d.env))
 }
 
+func TestAPlanOfWhichSomethingIsNoLongerTrueEndsWithWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	plan := d.file("plan.jsonl")
+	d.ok("plan", "--file", plan)
+	code, _, stderr := d.runWith(`{"message_id":"m2","body":{"amount":2}}`+"\n", "import", "-", "--execute", "--reason", "another version")
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, d.ok("apply", plan), "skipped", "saying so is no failure")
+	code, stdout, stderr := d.run("apply", plan, "--execute", "--reason", "ticket 8")
+	require.Equal(t, exitFailure, code)
+	require.Regexp(t, `1 +discarded\n1 +skipped`, stdout)
+	require.Contains(t, stderr, "1 left as they were")
+	require.Equal(t, 3, dead(t, d.env))
+}
+
 func TestWhatIsExportedCanBeMendedAndImported(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -202,9 +201,7 @@ func (k *connector) peek(ctx context.Context, n int) (messages []*azservicebus.R
 
 func (r *checkReport) write(out io.Writer, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return writeJSON(out, r)
 	}
 	for _, c := range r.Checked {
 		fmt.Fprintf(out, "looked at %s\n", c)

@@ -174,7 +174,7 @@ func (l *lister) json(ctx context.Context) error {
 	_, err := l.each(ctx, func(item deadletter.Item) error {
 		text, err := json.Marshal(l.describe(item))
 		if err == nil {
-			_, err = fmt.Fprintf(l.out, "%s\n%s", separator, text)
+			_, err = fmt.Fprintf(l.out, "%s\n%s", separator, deadletter.VisibleJSON(text))
 			separator = ","
 		}
 		return err
@@ -254,7 +254,7 @@ type offerJSON struct {
 	Warning  string            `json:"warning,omitempty"`
 }
 
-// describe leaves texts as they are: JSON escapes what a terminal must not see.
+// describe leaves texts as they are: what a terminal must not see is escaped in the JSON.
 func (r *review) describe(item deadletter.Item) letterJSON {
 	l, v, now := item.Letter, item.Verdict, time.Now()
 	id, _ := l.MessageID()
@@ -271,7 +271,9 @@ func (r *review) describe(item deadletter.Item) letterJSON {
 }
 
 func writeJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = out.Write(append(deadletter.VisibleJSON(text), '\n'))
+	}
+	return err
 }

@@ -27,7 +27,7 @@ type encodedLine struct {
 func ExportLine(l *Letter) ([]byte, error) {
 	if len(l.Damage) == 0 {
 		line, err := messagejson.Encode(annotated(l.Message))
-		if err == nil && faithful(l, line) {
+		if line = VisibleJSON(line); err == nil && faithful(l, line) {
 			return line, nil
 		}
 	}

@@ -36,7 +36,7 @@ func TestAnExportComesBackAsItWas(t *testing.T) {
 		"a null body":           {odd(t, []byte{0, 0x53, 0x77, 0x40}), false},
 		"an array":              {odd(t, encode(t, &amqp.Message{Value: []int64{1, 2}})), false},
 		"a decimal":             {odd(t, decimal), false},
-		"control characters":    {odd(t, encode(t, &amqp.Message{ApplicationProperties: map[string]any{"a": "\x1b[31m\u202e"}, Data: [][]byte{{0xff, 0}}})), true},
+		"control characters":    {odd(t, encode(t, &amqp.Message{ApplicationProperties: map[string]any{"a": "\x1b[31m\u202e\u009b\x7f\U000e0041"}, Data: [][]byte{{0xff, 0}}})), true},
 		"what is no UTF-8 text": {encode(t, &amqp.Message{Properties: &amqp.MessageProperties{MessageID: "a"}, Data: [][]byte{{0xff}, {0xfe}}}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +44,7 @@ func TestAnExportComesBackAsItWas(t *testing.T) {
 			line, err := deadletter.ExportLine(l)
 			require.NoError(t, err)
 			require.NotContains(t, string(line), "\n")
+			require.NotRegexp(t, `[[:cntrl:]]|\p{Cf}`, string(line))
 			require.Equal(t, tt.readable, !strings.Contains(string(line), "encoded_b64"), string(line))
 			back, err := deadletter.ImportLine(line)
 			require.NoError(t, err)

@@ -69,7 +69,7 @@ func (w *PlanWriter) line(v any, sum io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
+	text = append(VisibleJSON(text), '\n')
 	_, _ = sum.Write(text)
 	_, err = w.out.Write(text)
 	return err

@@ -1,9 +1,11 @@
 package deadletter
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -41,6 +43,26 @@ func VisibleLines(text string) string {
 		lines[i] = strings.Join(parts, "\t")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// VisibleJSON writes what [Visible] would escape as escapes of JSON, so that the text says the same to a program and does
+// nothing to a terminal. JSON itself asks only for some of that. Line feeds between the values stay.
+func VisibleJSON(text []byte) []byte {
+	risky := func(r rune) bool { return r >= ' ' && hidden(r) }
+	if bytes.IndexFunc(text, risky) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if !risky(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.Bytes()
 }
 
 func hidden(r rune) bool {

@@ -129,6 +129,9 @@ func (c config) unseen() string {
 
 // aboutQueue is what keeps the worker from its queue.
 func (c config) aboutQueue(err error) finding {
+	if errors.Is(err, errUnshowable) {
+		return finding{severityWarning, "queue", err.Error(), "The worker receives one message at a time until the broker has dead-lettered this one, after its last delivery. Then look at it with orderworker deadletter list."}
+	}
 	if p, ok := errors.AsType[*brokerProblem](explainBroker(c, err)); ok {
 		return finding{severityFault, "queue", p.text, fullStop(p.fix)}
 	}
@@ -177,6 +180,8 @@ func (c config) aboutContainer(severity, text, fix string) finding {
 	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.database, c.container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
 }
 
+var errUnshowable = errors.New("one of the next messages carries a DeadLetterReason or DeadLetterErrorDescription that is not text, and cannot be shown")
+
 // peek looks at the first messages of the queue without locking any. The client panics over a message whose dead-letter
 // properties are not text, which any sender can send.
 func (k *connector) peek(ctx context.Context, n int) (messages []*azservicebus.ReceivedMessage, err error) {
@@ -184,7 +189,7 @@ func (k *connector) peek(ctx context.Context, n int) (messages []*azservicebus.R
 	defer cancel()
 	defer func() {
 		if recover() != nil {
-			messages, err = nil, errors.New("one of the next messages carries a DeadLetterReason or DeadLetterErrorDescription that is not text, and cannot be shown")
+			messages, err = nil, errUnshowable
 		}
 	}()
 	client, err := k.serviceBus()

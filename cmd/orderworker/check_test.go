@@ -227,3 +227,17 @@ func TestPeekShowsWhatWouldBeDecidedAndTouchesNothing(t *testing.T) {
 	require.EqualValues(t, 3, counts.Active)
 	require.Zero(t, env.Account.Count("orders", "orders"))
 }
+
+func TestAMessageThatTheClientCannotReadIsAWarning(t *testing.T) {
+	t.Parallel()
+	env, settings := serve(t, testenv.Options{})
+	_, err := env.Broker.Send("orders", amqp.Message{
+		Properties: &amqp.Properties{MessageID: "1"}, ApplicationProperties: amqp.Map{{Key: "DeadLetterReason", Value: int32(5)}}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte("{}")},
+	})
+	require.NoError(t, err)
+	code, r, stderr := checked(t, settings, "--peek", "10")
+	require.Equal(t, exitOK, code, stderr)
+	require.Len(t, r.Findings, 1)
+	require.Equal(t, severityWarning, r.Findings[0].Severity)
+	require.Contains(t, r.Findings[0].Fix, "one message at a time")
+}

@@ -14,13 +14,15 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// A whole program around a handler of your own.
+// A whole program around a handler of your own. This function is its main.
 func Example() {
 	log := slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := consume(ctx, log); err != nil {
+	err := consume(ctx, log)
+	stop()
+	if err != nil {
 		log.LogAttrs(ctx, slog.LevelError, "worker ended", slog.String("error", err.Error()))
+		os.Exit(1)
 	}
 }
 

@@ -101,7 +101,7 @@ func (c config) reviewSettings(requiresSession bool) deadletter.Settings {
 
 // explain says what an error means for the person who started the command.
 func (r *review) explain(err error) error {
-	if ofThisMachine(err) {
+	if _, store := errors.AsType[*worker.UnavailableError](err); store || ofThisMachine(err) {
 		return err
 	}
 	where := r.config.namespace

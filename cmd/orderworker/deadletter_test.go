@@ -20,6 +20,7 @@ import (
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/deadletter"
 )
 
@@ -385,6 +386,14 @@ func TestAFaultOfThisMachineIsNotTakenForOneOfTheBroker(t *testing.T) {
 		require.NotContains(t, stderr, "devenv", name)
 	}
 	require.Equal(t, 4, dead(t, d.env), "nothing was removed")
+}
+
+func TestAStoreThatDoesNotAnswerIsNotTakenForTheBroker(t *testing.T) {
+	t.Parallel()
+	r := &review{config: config{connectionString: "Endpoint=sb://127.0.0.1:1"}}
+	err := r.explain(&worker.UnavailableError{Cause: context.DeadlineExceeded})
+	require.ErrorContains(t, err, "store unavailable")
+	require.NotContains(t, err.Error(), "broker")
 }
 
 func TestThePageIsServedOnThisMachineUntilItIsStopped(t *testing.T) {

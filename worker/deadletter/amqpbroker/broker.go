@@ -99,7 +99,7 @@ func (b *Broker) manage(ctx context.Context, repeat bool, operation string, body
 		if err != nil {
 			b.drop(ctx, c, err)
 		}
-		if err == nil || !repeat || try >= tries || !lostConnection(ctx, err) {
+		if err == nil || !repeat || try >= tries || !again(ctx, c, err) {
 			return reply, err
 		}
 	}

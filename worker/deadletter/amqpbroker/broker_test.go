@@ -227,6 +227,24 @@ func TestACallOutlivesOneBrokenConnection(t *testing.T) {
 	}
 }
 
+func TestABrokerThatLetsNobodyInIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, nil)
+		b := w.open(amqpbroker.Options{ConnectionString: w.ConnectionString("embedded.test"), Queue: "orders", CallTimeout: 20 * time.Second, Dial: func(ctx context.Context) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		for name, call := range map[string]func() error{
+			"peek": func() error { _, err := b.Peek(t.Context(), 1, 1); return err },
+			"lock": func() error { _, err := b.Lock(t.Context(), 1, time.Second); return err },
+		} {
+			began := time.Now()
+			require.ErrorIs(t, call(), context.DeadlineExceeded, name)
+			require.Equal(t, 20*time.Second, time.Since(began), name)
+		}
+	})
+}
+
 func TestACallerWhoGivesUpDisturbsNobodyElse(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
 		w.bury(1, nil)

@@ -26,6 +26,12 @@ func lostConnection(ctx context.Context, err error) bool {
 	return true
 }
 
+// again reports whether a request may work on another connection. A broker that did not even let one open in time would not
+// let the next one either, and a person waits.
+func again(ctx context.Context, c *connection, err error) bool {
+	return lostConnection(ctx, err) && (c != nil || !errors.Is(err, context.DeadlineExceeded))
+}
+
 // asLock turns an answer about a lock into the error that a review knows.
 func asLock(err error) error {
 	if e, ok := asStatus(err); ok && (e.Status == http.StatusGone || e.Status == http.StatusNotFound) {

@@ -34,7 +34,7 @@ func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*dea
 			b.careful = carefulLetters
 		}
 		b.careful = max(0, b.careful-len(letters))
-		if len(letters) > 0 || err == nil || try >= tries || !lostConnection(ctx, err) {
+		if len(letters) > 0 || err == nil || try >= tries || !again(ctx, c, err) {
 			return letters, err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/orderworker/orderworker/worker/deadletter"
 )
 
 // guard decides whether a request may be served at all.
@@ -95,7 +97,7 @@ func (g guard) actor(r *http.Request) (string, bool) {
 		return g.local, true
 	}
 	name := strings.TrimSpace(r.Header.Get(g.header))
-	return name[:min(len(name), maxActor)], name != ""
+	return deadletter.Clip(name, maxActor), name != ""
 }
 
 const cookieName = "orderworker-review"

@@ -69,7 +69,9 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) (deadletter.Item, 
 	if !ok {
 		return deadletter.Item{}, false
 	}
-	item, err := s.options.Reviewer.Find(r.Context(), n)
+	ctx, cancel := context.WithTimeout(r.Context(), listTime)
+	defer cancel()
+	item, err := s.options.Reviewer.Find(ctx, n)
 	switch {
 	case errors.Is(err, deadletter.ErrNoLetter):
 		s.fail(w, r, http.StatusNotFound, "There is no dead letter "+strconv.FormatInt(n, 10)+". It was removed, or never there; the history may say more.")

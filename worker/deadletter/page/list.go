@@ -142,14 +142,17 @@ func (s *Server) csv(w http.ResponseWriter, r *http.Request) {
 	_ = out.Write([]string{"sequence", "message id", "verdict", "reason", "came in", "description"})
 	for item, err := range s.options.Reviewer.List(r.Context(), f) {
 		if err != nil {
-			_ = out.Write([]string{"the list broke off here", "", "", "", "", deadletter.Cell(err.Error())})
+			_ = out.Write([]string{"the list broke off here", "", "", "", "", deadletter.Cell(s.explain(err))})
 			break
 		}
 		l := item.Letter
 		id, _ := l.MessageID()
+		came := ""
+		if at := l.EnqueuedAt; !at.IsZero() {
+			came = at.UTC().Format(time.RFC3339)
+		}
 		_ = out.Write([]string{
-			strconv.FormatInt(l.Sequence, 10), deadletter.Cell(id), item.Verdict.Kind.Title(), deadletter.Cell(l.Reason()),
-			l.EnqueuedAt.UTC().Format(time.RFC3339), deadletter.Cell(l.Description()),
+			strconv.FormatInt(l.Sequence, 10), deadletter.Cell(id), item.Verdict.Kind.Title(), deadletter.Cell(l.Reason()), came, deadletter.Cell(l.Description()),
 		})
 	}
 	out.Flush()

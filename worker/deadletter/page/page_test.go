@@ -256,6 +256,8 @@ func TestTheProxyInFrontSaysWhoActs(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.True(t, resp.Cookies()[0].Secure)
 	require.NotNil(t, found)
+	_, body = v.do(http.MethodGet, "/letters/2", nil, func(r *http.Request) { r.Header.Set("X-MS-CLIENT-PRINCIPAL-NAME", "a"+strings.Repeat("é", 300)) })
+	require.Contains(t, body, "Acting as a"+strings.Repeat("é", 198)+"…", "a name is cut at a character")
 }
 
 func TestAnIdentityHeaderThatNobodyAskedForIsNobody(t *testing.T) {

@@ -37,6 +37,9 @@ type config struct {
 
 // checkBroker returns the faults of the settings for Service Bus that lie between settings rather than in one of them.
 func (c *config) checkBroker() []error {
+	if c.queue == "" {
+		return fault("SERVICEBUS_QUEUE: empty. Give the name of the queue")
+	}
 	switch {
 	case c.namespace == "" && c.connectionString == "":
 		return fault("SERVICEBUS_NAMESPACE_FQDN: not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")

@@ -100,6 +100,12 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 	}
 }
 
+func TestAQueueWithoutANameIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"}, "--queue", "")
+	require.ErrorContains(t, err, "--queue: empty")
+}
+
 func TestAnIdentityThatThereIsNotIsReportedWithTheOthers(t *testing.T) {
 	t.Setenv("AZURE_TOKEN_CREDENTIALS", "nobody")
 	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com", "WORKER_LOCK_DURATION=1h"})

@@ -30,6 +30,7 @@ container beside the orders. A dead letter is never removed before the outcome i
 
 It needs the right to receive from the queue and to read and create documents, and for resubmit the right to send. Give it
 the settings of the worker, so that it decides as the worker does.`
+	c.PersistentPreRunE = checkFlags
 	bind(c.PersistentFlags())
 	c.PersistentFlags().Bool("requires-session", false, "the queue takes only messages of a session, so that a resubmit without one is refused")
 	c.AddCommand(newDeadletterList(sys), newDeadletterShow(sys), newDeadletterDiff(sys),

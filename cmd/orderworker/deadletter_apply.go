@@ -35,10 +35,14 @@ func (p *pacing) bind(flags *pflag.FlagSet) {
 	flags.DurationVar(&p.patience, "wait", 0, "wait so long for dead letters that somebody else holds; by default a little more than a lock")
 }
 
+// slowest is the lowest rate, in letters a second: some four an hour.
+const slowest = 0.001
+
 // parse reads the two flags that have a form of their own.
 func (p *pacing) parse() error {
 	rate, err := strconv.ParseFloat(strings.TrimSuffix(p.rate, "/s"), 64)
-	if err != nil || rate < 0 || rate > 10_000 {
+	// What is neither above nor below is no number, and a letter in a day is no rate.
+	if err != nil || rate != 0 && !(rate >= slowest && rate <= 10_000) {
 		return withCode(exitUsage, fmt.Errorf("--rate %q is not a number a second such as 5/s", p.rate))
 	}
 	p.parsed.Rate = rate

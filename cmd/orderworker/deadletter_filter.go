@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/orderworker/orderworker/worker/deadletter"
@@ -51,9 +53,9 @@ func (f *letterFilter) filter(now time.Time) (deadletter.Filter, error) {
 		out.Kinds = append(out.Kinds, k)
 	}
 	if f.olderThan != "" {
-		d, err := messagejson.ParseDuration(f.olderThan)
+		d, err := parseAgo("--older-than", f.olderThan)
 		if err != nil {
-			return out, withCode(exitUsage, fmt.Errorf("--older-than: %w", err))
+			return out, err
 		}
 		out.Before = now.Add(-d)
 	}
@@ -67,13 +69,50 @@ func (f *letterFilter) filter(now time.Time) (deadletter.Filter, error) {
 		}
 	}
 	if f.since != "" {
-		d, err := messagejson.ParseDuration(f.since)
+		d, err := parseAgo("--since", f.since)
 		if err != nil {
-			return out, withCode(exitUsage, fmt.Errorf("--since: %w", err))
+			return out, err
 		}
 		out.After = now.Add(-d)
 	}
 	return out, nil
+}
+
+// parseAgo reads how long ago something was.
+func parseAgo(flag, text string) (time.Duration, error) {
+	d, err := messagejson.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%q lies in the future", text)
+	}
+	if err != nil {
+		return 0, withCode(exitUsage, fmt.Errorf("%s: %w", flag, err))
+	}
+	return d, nil
+}
+
+// checkFlags refuses values that would select or allow more than was meant: a filter from an empty variable of a script
+// would select every dead letter, and a number below zero would be no bound.
+func checkFlags(c *cobra.Command, _ []string) error {
+	var fault error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		text := f.Value.String()
+		switch {
+		case fault != nil:
+		case selects(c, f.Name) && (text == "" || text == "[]"):
+			fault = fmt.Errorf("--%s is empty. Give a value, or leave it out to select all", f.Name)
+		case (strings.HasPrefix(f.Value.Type(), "int") || f.Value.Type() == "duration") && strings.HasPrefix(text, "-"):
+			fault = fmt.Errorf("--%s %s is less than nothing", f.Name, text)
+		}
+	})
+	return withCode(exitUsage, fault)
+}
+
+// selects reports whether a flag selects dead letters. The reason of a command without a filter is why it is done.
+func selects(c *cobra.Command, name string) bool {
+	if c.Flags().Lookup("verdict") == nil {
+		return name == "message-id" || name == "plan"
+	}
+	return slices.Contains([]string{"verdict", "reason", "message-id", "older-than", "since", "before"}, name)
 }
 
 // sequences reads sequence numbers.

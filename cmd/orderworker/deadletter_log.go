@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/worker/deadletter"
-	"github.com/orderworker/orderworker/worker/messagejson"
 )
 
 func newDeadletterLog(sys system) *cobra.Command {
@@ -24,9 +23,9 @@ Every action has an entry from before it had any effect (intended) and one of it
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			d, err := messagejson.ParseDuration(since)
+			d, err := parseAgo("--since", since)
 			if err != nil {
-				return withCode(exitUsage, fmt.Errorf("--since: %w", err))
+				return err
 			}
 			q.From = time.Now().Add(-d)
 			return withReview(c, sys, func(ctx context.Context, r *review) error {

@@ -285,6 +285,34 @@ func TestAPlanIsMadeLookedAtAndApplied(t *testing.T) {
 	require.Contains(t, d.ok("log"), "ticket 8")
 }
 
+func TestValuesThatWouldSelectOrAllowMoreThanMeantAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, says string
+		args       []string
+	}{
+		{"an empty MessageId of a script", "--message-id is empty", []string{"plan", "--action", "discard", "--accept-warning", "--message-id", ""}},
+		{"an empty reason", "--reason is empty", []string{"export", "--reason", ""}},
+		{"an empty verdict", "--verdict is empty", []string{"list", "--verdict", ""}},
+		{"an empty time", "--older-than is empty", []string{"list", "--older-than", ""}},
+		{"an empty MessageId of the log", "--message-id is empty", []string{"log", "--message-id", ""}},
+		{"a time in the future", "lies in the future", []string{"list", "--older-than=-5h"}},
+		{"a log of the future", "lies in the future", []string{"log", "--since=-5h"}},
+		{"less than one step", "--max -3 is less than nothing", []string{"plan", "--max", "-3"}},
+		{"less than one letter", "--limit -1", []string{"list", "--limit", "-1"}},
+		{"less than no body", "--body -5", []string{"show", "1", "--body", "-5"}},
+		{"less than no failure", "--max-failures -1", []string{"apply", "plan", "--max-failures", "-1"}},
+		{"a rate that is no number", "is not a number a second", []string{"apply", "plan", "--rate", "nan"}},
+		{"a rate of nearly nothing", "is not a number a second", []string{"apply", "plan", "--rate", "1e-300"}},
+		{"no reason to act", "--reason is missing", []string{"reprocess", "1", "--reason", ""}},
+	} {
+		code, stdout, stderr := execute(t, nil, "", append([]string{"deadletter"}, tt.args...)...)
+		require.Equal(t, exitUsage, code, "%s: %s", tt.name, stderr)
+		require.Contains(t, stderr, tt.says, tt.name)
+		require.Empty(t, stdout, tt.name)
+	}
+}
+
 func TestAPlanThatDoesNotFitIsRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

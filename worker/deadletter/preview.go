@@ -49,6 +49,7 @@ func BodyOf(m *amqp.Message, limit int) Body {
 
 // shown bounds the work as well as the result: a body may have a hundred megabytes.
 func shown(kind string, limit int, sections ...[]byte) Body {
+	limit = max(limit, 0)
 	var head []byte
 	for _, s := range sections {
 		head = append(head, s[:min(len(s), limit+utf8.UTFMax-len(head))]...)

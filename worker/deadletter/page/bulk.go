@@ -106,7 +106,10 @@ func (s *Server) planFile(w http.ResponseWriter, r *http.Request) {
 }
 
 // The bounds of the rate that the form takes.
-const maxRate = 1000
+const (
+	minRate = 0.1
+	maxRate = 1000
+)
 
 func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request) {
 	j, ok := s.findJob(w, r)
@@ -121,8 +124,8 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request) {
 	o.Action, o.Plan, o.Choice.Acknowledged = "", j.Header.ID, j.Header.Acknowledged
 	pace := s.options.Pace
 	rate, err := strconv.ParseFloat(r.PostForm.Get("rate"), 64)
-	if err != nil || rate <= 0 || rate > maxRate {
-		s.fail(w, r, http.StatusBadRequest, "The rate is a number a second, up to "+strconv.Itoa(maxRate)+".")
+	if err != nil || !(rate >= minRate && rate <= maxRate) { // nor what is no number
+		s.fail(w, r, http.StatusBadRequest, "The rate is a number a second, from 0.1 to "+strconv.Itoa(maxRate)+".")
 		return
 	}
 	pace.Rate = rate

@@ -310,6 +310,11 @@ func TestAPlanIsMadeAppliedAndCounted(t *testing.T) {
 	require.Equal(t, 5, w.dead(), "a plan changes nothing")
 	_, file := v.get(path + "/plan.jsonl")
 	require.Contains(t, file, `"action":"reprocess"`)
+	for _, rate := range []string{"NaN", "0", "-1", "1e-300", "+Inf", ""} {
+		status, body := v.do(http.MethodPost, path+"/apply", url.Values{"token": {token}, "why": {"ticket 8"}, "confirm": {"yes"}, "rate": {rate}}, nil)
+		require.Equal(t, http.StatusBadRequest, status, rate)
+		require.Contains(t, body, "from 0.1 to 1000", rate)
+	}
 	apply := url.Values{"token": {token}, "why": {"ticket 8"}, "rate": {"100"}}
 	status, _ := v.do(http.MethodPost, path+"/apply", apply, nil)
 	require.Equal(t, http.StatusBadRequest, status, "it must be confirmed")

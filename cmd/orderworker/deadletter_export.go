@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +36,8 @@ carries the encoded message. The bodies are in it: keep the file as you keep the
 				return err
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
+				ctx, release := interruptible(ctx)
+				defer release()
 				return writeFile(file, sys.stdout, func(out io.Writer) error {
 					n, err := r.export(ctx, out, filter, numbers)
 					if err == nil {
@@ -61,10 +65,23 @@ func writeFile(name string, out io.Writer, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
+	err = errors.Join(write(f), f.Close())
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = fmt.Errorf("interrupted; %s is not written", name)
+		fallthrough
+	case err != nil:
 		return errors.Join(err, os.Remove(name))
 	}
 	return nil
+}
+
+// interruptible ends a context with a first Ctrl-C or SIGTERM, so that what is not whole can be removed. A second one ends the
+// program.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // export writes the letters with these numbers, or all that the filter selects when there are none.

@@ -17,7 +17,9 @@ import (
 type meter struct {
 	out      io.Writer
 	terminal bool
-	every    time.Duration
+	// width is how wide the terminal is now, zero when nobody knows.
+	width func() int
+	every time.Duration
 
 	mu    sync.Mutex
 	last  time.Time
@@ -29,6 +31,7 @@ func newMeter(out io.Writer) *meter {
 	m := &meter{out: out, every: 5 * time.Second, last: time.Now()}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		m.terminal, m.every = true, 200*time.Millisecond
+		m.width = func() int { width, _, _ := term.GetSize(int(f.Fd())); return width }
 	}
 	return m
 }
@@ -47,7 +50,11 @@ func (m *meter) show(text string) {
 
 func (m *meter) writeLocked() {
 	if m.terminal {
-		fmt.Fprintf(m.out, "\r\x1b[K%s", m.text)
+		text := m.text
+		if width := m.width(); width > 1 {
+			text = deadletter.Clip(text, width-1) // what wraps could not be cleared
+		}
+		fmt.Fprintf(m.out, "\r\x1b[K%s", text)
 		m.dirty = true
 		return
 	}

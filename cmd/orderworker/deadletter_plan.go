@@ -43,6 +43,8 @@ apply does exactly what it says.`,
 					ID: rand.Text()[:12], Queue: r.config.queue, CreatedAt: time.Now().UTC(), CreatedBy: actorOf(sys, actor),
 					NewTTL: ttl, Acknowledged: p.Choice.Acknowledged,
 				}
+				ctx, release := interruptible(ctx)
+				defer release()
 				return writeFile(file, sys.stdout, func(out io.Writer) error { return r.writePlan(ctx, sys, out, h, p, file) })
 			})
 		},

@@ -144,6 +144,32 @@ func TestAPauseIsShownAndNothingElse(t *testing.T) {
 	require.Equal(t, "the store cannot be used now\n", out.String())
 }
 
+func TestProgressFitsOnOneLineOfATerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	m := &meter{out: &out, terminal: true, width: func() int { return 10 }}
+	m.show("12 of 4300: 12 applied")
+	require.Equal(t, "\r\x1b[K12 of 43…", out.String())
+}
+
+// It is not parallel, since every test that waits for a signal would get this one.
+func TestAFileThatIsNotWholeIsRemovedAtASignal(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "plan.jsonl")
+	ctx, release := interruptible(t.Context())
+	defer release()
+	err := writeFile(name, io.Discard, func(out io.Writer) error {
+		_, err := io.WriteString(out, "half")
+		require.NoError(t, err)
+		self, err := os.FindProcess(os.Getpid())
+		require.NoError(t, err)
+		require.NoError(t, self.Signal(os.Interrupt))
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	require.ErrorContains(t, err, "interrupted")
+	require.NoFileExists(t, name)
+}
+
 func TestWhatMessagesCarryDoesNothingToATerminal(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -218,23 +218,24 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.Letter, error) {
 }
 
 func (r *review) bring(ctx context.Context, sys system, o deadletter.Order, letters []*deadletter.Letter, execute bool) error {
-	ctx, _, release := stopSignals(ctx)
+	ctx, release := interruptible(ctx)
 	defer release()
-	done := 0
-	for i, l := range letters {
+	done, meter := 0, newMeter(sys.stderr)
+	for _, l := range letters {
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted after %d of %d. Do it again to go on: what is done is recognised", i, len(letters))
+			return fmt.Errorf("interrupted with %d of %d done. Do it again to go on: what is done is recognised", done, len(letters))
 		}
 		out := r.ForeseeBring(ctx, o, l)
 		if execute {
 			var err error
-			if out, err = r.Bring(context.WithoutCancel(ctx), o, l); err != nil {
+			if out, err = r.bringOne(ctx, meter, o, l); err != nil {
 				return err
 			}
 		}
 		if out.Result.Removed() || out.Result == deadletter.WouldAct {
 			done++
 		}
+		meter.clear()
 		fmt.Fprintln(sys.stdout, outcomeLine(out))
 	}
 	if !execute {
@@ -244,4 +245,23 @@ func (r *review) bring(ctx context.Context, sys system, o deadletter.Order, lett
 		return fmt.Errorf("%d of %d not done", len(letters)-done, len(letters))
 	}
 	return nil
+}
+
+// bringOne brings a message, and waits while the store cannot be used.
+func (r *review) bringOne(ctx context.Context, m *meter, o deadletter.Order, l *deadletter.Letter) (deadletter.Outcome, error) {
+	for try := 0; ; try++ {
+		out, err := r.Bring(context.WithoutCancel(ctx), o, l)
+		if err != nil || out.Result != deadletter.StoreDown {
+			return out, err
+		}
+		wait := max(out.RetryAfter, min(time.Second<<min(try, 5), 30*time.Second))
+		m.show(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return out, nil
+		case <-timer.C:
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/amqp"
+	plans "github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/deadletter"
@@ -418,6 +419,15 @@ func TestWhatCannotBeReachedIsExplained(t *testing.T) {
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, stdout, "Send")
 	require.Equal(t, 4, dead(t, d.env))
+}
+
+func TestAnImportWaitsForAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.env.Faults.Add(plans.On("cosmosdb.create").Times(6).Before(plans.Reply(503, 0)))
+	code, stdout, stderr := d.runWith(`{"message_id":"i1","body":{"amount":2}}`+"\n", "import", "-", "--execute", "--reason", "ticket 9")
+	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, "0  i1  reprocess applied (never applied)\n", stdout)
 }
 
 func TestAFaultOfThisMachineIsNotTakenForOneOfTheBroker(t *testing.T) {

@@ -67,14 +67,17 @@ func runDemo(ctx context.Context, program string, sys system) (err error) {
 	if d.fleet, err = newFleet(path, workerEnvironment(sys.environ, settings)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.end(err)) }()
-	return d.run(ctx)
+	defer func() { err = errors.Join(err, d.end(ctx, err)) }()
+	if err = d.run(ctx); err != nil && ctx.Err() != nil {
+		return errors.New("interrupted") // whatever the stop has cut off
+	}
+	return err
 }
 
-// end stops the workers, and keeps their logs only when something went wrong.
-func (d *demo) end(failed error) error {
+// end stops the workers, and keeps their logs only when something went wrong. An interruption is nothing of the kind.
+func (d *demo) end(ctx context.Context, failed error) error {
 	err := d.fleet.stop()
-	if err != nil || failed != nil {
+	if err != nil || failed != nil && ctx.Err() == nil {
 		d.say("The logs of the workers are in %s", d.fleet.logs)
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -142,6 +143,35 @@ func TestAWorkerThatDoesNotStartIsReportedWithItsOwnWords(t *testing.T) {
 		require.Equal(t, exitFailure, code, command)
 		require.Contains(t, errs, "it is Monday", command)
 	}
+}
+
+// interrupting is a person who ends the program as soon as a word is shown.
+type interrupting struct {
+	io.Writer
+	at   string
+	stop context.CancelFunc
+}
+
+func (w interrupting) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.at) {
+		w.stop()
+	}
+	return w.Writer.Write(p)
+}
+
+func TestAnInterruptedDemonstrationLeavesNothingBehind(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	ctx, stop := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	environ := append(os.Environ(), roleVariable+"=careless")
+	code := run(ctx, []string{"demo", "--worker", os.Args[0]}, system{environ: environ, stdout: interrupting{&out, "Worker 1 starts", stop}, stderr: &errs})
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, errs.String(), "interrupted")
+	require.NotContains(t, out.String(), "The logs of the workers")
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestTheEnvironmentServesUntilItIsStopped(t *testing.T) {

@@ -26,8 +26,9 @@ type Order struct {
 	// Origin says where the message came from when it did not lie in the dead letters, such as "import".
 	Origin string
 
-	// sent are the copies that were sent before, for a resubmit.
+	// sent are the copies that were sent before, and seen what duplicate detection may remember, both for a resubmit.
 	sent sentBefore
+	seen *seen
 }
 
 // A Result is a word for what came of an order.
@@ -111,6 +112,11 @@ func (r *Reviewer) act(ctx context.Context, o Order, l *Letter, remove remover) 
 	}
 	if stop, done := r.check(o, item, out); done {
 		return stop
+	}
+	if o.Action == Resubmit {
+		if why := o.seen.claim(out.MessageID, l.Sequence, time.Now()); why != "" {
+			return out.with(Refused, why)
+		}
 	}
 	if err := r.record(ctx, e, Intended, "", ""); err != nil {
 		detail := "Nothing was done, since the action could not be recorded: " + err.Error()

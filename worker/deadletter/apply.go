@@ -120,6 +120,7 @@ type run struct {
 	Application
 	steps map[int64]PlanStep // those whose letter is still there
 	sent  sentBefore
+	seen  *seen
 	sweep *Sweep
 	tail  tail
 	begin time.Time // when the next letter may be begun
@@ -137,7 +138,16 @@ func (r *run) prepare(ctx context.Context) error {
 	for _, s := range r.Steps {
 		r.steps[s.Sequence] = s
 	}
-	there, err := r.present(ctx, r.Steps[0].Sequence, r.Steps[len(r.Steps)-1].Sequence)
+	first, last := r.Steps[0].Sequence, r.Steps[len(r.Steps)-1].Sequence
+	if slices.ContainsFunc(r.Steps, func(s PlanStep) bool { return s.Action == Resubmit }) {
+		var err error
+		if r.sent, r.seen, err = r.loadSent(ctx, ""); err != nil {
+			return err
+		}
+		// Letters that came later say what duplicate detection remembers.
+		r.tail, last = newTail(last), 0
+	}
+	there, err := r.present(ctx, first, last)
 	if err != nil {
 		return err
 	}
@@ -151,17 +161,11 @@ func (r *run) prepare(ctx context.Context) error {
 			r.report(absent(s).with(Refused, "Somebody has deferred the dead letter, so it cannot be reached here."))
 		}
 	}
-	for _, s := range r.steps {
-		if s.Action == Resubmit {
-			r.sent, err = r.loadSent(ctx, time.Now().Add(-sentMemory), 0)
-			r.tail = newTail(r.Steps[len(r.Steps)-1].Sequence)
-			return err
-		}
-	}
 	return nil
 }
 
-// present returns which of the letters of a range are there, and of each whether a sweep can meet it.
+// present returns which of the letters of a range are there, and of each whether a sweep can meet it. It notes what it sees
+// for a resubmit.
 func (r *run) present(ctx context.Context, first, last int64) (map[int64]bool, error) {
 	there := map[int64]bool{}
 	for letters, err := range r.Letters(ctx, first, last) {
@@ -169,6 +173,9 @@ func (r *run) present(ctx context.Context, first, last int64) (map[int64]bool, e
 			return nil, err
 		}
 		for _, l := range letters {
+			if id, _ := l.MessageID(); r.seen != nil {
+				r.seen.note(id, l.EnqueuedAt, l.Sequence, time.Now())
+			}
 			if _, ours := r.steps[l.Sequence]; ours {
 				there[l.Sequence] = !l.Deferred()
 			}
@@ -352,7 +359,7 @@ func (r *run) one(ctx context.Context, l *Letter) Outcome {
 	defer cancel()
 	o := r.Order
 	step := r.steps[l.Sequence]
-	o.Action, o.sent = step.Action, r.sent
+	o.Action, o.sent, o.seen = step.Action, r.sent, r.seen
 	if o.Plan != "" {
 		o.Step = &step
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/Azure/go-amqp"
 
@@ -100,7 +99,8 @@ func (r *Reviewer) Bring(ctx context.Context, o Order, l *Letter) (Outcome, erro
 	o.Origin = originImport
 	if o.Action == Resubmit {
 		var err error
-		if o.sent, err = r.loadSent(ctx, time.Now().Add(-sentMemory), l.Sequence); err != nil {
+		id, _ := l.MessageID()
+		if o.sent, o.seen, err = r.loadSent(ctx, id); err != nil {
 			return Outcome{}, err
 		}
 	}

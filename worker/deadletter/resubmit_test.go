@@ -7,6 +7,7 @@ import (
 	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/deadletter"
 )
@@ -197,4 +198,64 @@ func TestAPropertyOfATypeThatNobodyDecodesIsCopiedToo(t *testing.T) {
 	got, err := deadletter.Copy(deadletter.Parse(section), deadletter.Choice{}, noon, true)
 	require.NoError(t, err)
 	require.Contains(t, string(got), string(decimal))
+}
+
+func TestASecondCopyUnderOneIDIsNotSentWhileDuplicateDetectionRemembersTheFirst(t *testing.T) {
+	const window = 10 * time.Minute
+	for name, resubmit := range map[string]func(w *world, first, second int64) []deadletter.Outcome{
+		"together": func(w *world, first, second int64) []deadletter.Outcome {
+			return w.act(order(deadletter.Resubmit), first, second)
+		},
+		"one after the other": func(w *world, first, second int64) []deadletter.Outcome {
+			return append(w.act(order(deadletter.Resubmit), first), w.act(order(deadletter.Resubmit), second)...)
+		},
+		"by a plan": func(w *world, _, _ int64) []deadletter.Outcome {
+			_, steps, _ := w.plan(deadletter.Planning{Action: deadletter.Resubmit})
+			a := application(steps)
+			a.Pace.Canary = []int{10}
+			var out []deadletter.Outcome
+			a.Outcome = func(o deadletter.Outcome) { out = append(out, o) }
+			w.applyPlan(a)
+			return out
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{
+				queue: func(q *servicebus.Queue) {
+					q.RequiresDuplicateDetection, q.DuplicateDetectionHistoryTimeWindow = true, window
+				},
+				settings: func(s *deadletter.Settings) { s.Duplicates.Window = window },
+			}, func(t *testing.T, w *world) {
+				first := w.bury("Timeout", message("m1", `{"a":1}`))
+				time.Sleep(window + time.Second)
+				second := w.bury("Timeout", message("m1", `{"a":2}`))
+				time.Sleep(window + time.Second)
+				out := resubmit(w, first, second)
+				require.Equal(t, deadletter.Resubmitted, out[0].Result, out[0].Detail)
+				require.Equal(t, deadletter.Refused, out[1].Result, out[1].Detail)
+				require.Contains(t, out[1].Detail, "Another message with this MessageId")
+				require.Equal(t, 1, w.count("orders").Active)
+				require.Equal(t, 1, w.count(dead).Active, "what would have been swallowed is still there")
+				time.Sleep(window + time.Second)
+				require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), second)[0].Result)
+				require.Equal(t, 2, w.count("orders").Active)
+			})
+		})
+	}
+}
+
+func TestAMendedMessageIsNotSentWhileDuplicateDetectionRemembersTheLastMend(t *testing.T) {
+	const window = 10 * time.Minute
+	inBubble(t, setup{settings: func(s *deadletter.Settings) { s.Duplicates.Window = window }}, func(t *testing.T, w *world) {
+		l, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":1}}`))
+		require.NoError(t, err)
+		mended, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":2}}`))
+		require.NoError(t, err)
+		out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), l)
+		require.NoError(t, err)
+		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
+		out, err = w.review.Bring(t.Context(), order(deadletter.Resubmit), mended)
+		require.NoError(t, err)
+		require.Equal(t, deadletter.Refused, out.Result, out.Detail)
+	})
 }

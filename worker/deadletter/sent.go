@@ -15,22 +15,25 @@ const sentMemory = 14 * 24 * time.Hour
 // share one, or have none.
 type sentBefore map[int64][]Entry
 
-// loadSent finds the copies that were sent since a time, so that an earlier try that was cut off between the send and the
-// removal is finished, and not sent again. A sequence of zero finds all.
-func (r *Reviewer) loadSent(ctx context.Context, since time.Time, sequence int64) (sentBefore, error) {
+// loadSent finds the copies that were sent, so that an earlier try that was cut off between the send and the removal is
+// finished, and not sent again. An empty MessageId finds all.
+func (r *Reviewer) loadSent(ctx context.Context, messageID string) (sentBefore, *seen, error) {
 	if r.ledger == nil {
-		return nil, ErrNoLedger
+		return nil, nil, ErrNoLedger
 	}
-	sent := sentBefore{}
-	for e, err := range r.ledger.Entries(ctx, Query{From: since, Sequence: sequence, State: Sent}) {
+	now := time.Now()
+	sent, known := sentBefore{}, newSeen(r.settings.Duplicates)
+	q := Query{From: now.Add(-sentMemory), MessageID: Clip(messageID, maxLedgerText), State: Sent}
+	for e, err := range r.ledger.Entries(ctx, q) {
 		if err != nil {
-			return nil, fmt.Errorf("the record of what was done before cannot be read: %w", err)
+			return nil, nil, fmt.Errorf("the record of what was done before cannot be read: %w", err)
 		}
 		if e.Queue == r.settings.Queue {
 			sent[e.Sequence] = append(sent[e.Sequence], e)
+			known.note(e.MessageID, e.At, someone, now)
 		}
 	}
-	return sent, nil
+	return sent, known, nil
 }
 
 // of returns the copy that was sent of the very message that an entry is about. A dead letter never changes, so that its

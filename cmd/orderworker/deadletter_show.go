@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/Azure/go-amqp"
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/worker/deadletter"
@@ -161,7 +162,16 @@ func showProperties(out io.Writer, l *deadletter.Letter) {
 
 func showBody(out io.Writer, item deadletter.Item, limit int) {
 	b := deadletter.BodyOf(item.Letter.Message, limit)
-	fmt.Fprintf(out, "\nBody (%s, %d bytes%s)\n", b.Kind, b.Bytes, map[bool]string{true: ", the beginning"}[b.Cut])
+	how := ""
+	if b.Binary && item.Content != nil {
+		// Such as a compressed body: a dump of it tells a person nothing.
+		read := deadletter.BodyOf(&amqp.Message{Data: [][]byte{item.Content}}, limit)
+		b.Text, b.Cut, how = read.Text, read.Cut, ", as the worker reads it"
+	}
+	if b.Cut {
+		how += ", the beginning"
+	}
+	fmt.Fprintf(out, "\nBody (%s, %d bytes%s)\n", b.Kind, b.Bytes, how)
 	for line := range strings.Lines(b.Text) {
 		fmt.Fprintf(out, "  %s\n", strings.TrimSuffix(line, "\n"))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -56,10 +57,15 @@ func newDesk(t *testing.T) *desk {
 // bury sends a message that has expired already.
 func (d *desk) bury(id, body string) {
 	d.t.Helper()
+	d.buryWith(amqp.Properties{MessageID: id}, body)
+}
+
+func (d *desk) buryWith(p amqp.Properties, body string) {
+	d.t.Helper()
 	before := dead(d.t, d.env)
 	ttl := uint32(1)
 	_, err := d.env.Broker.Send("orders", amqp.Message{
-		Header: &amqp.Header{TTL: &ttl}, Properties: &amqp.Properties{MessageID: id}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)},
+		Header: &amqp.Header{TTL: &ttl}, Properties: &p, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)},
 	})
 	require.NoError(d.t, err)
 	for dead(d.t, d.env) == before {
@@ -195,6 +201,20 @@ func TestShowSaysWhatItMeansAndWhatEachActionWouldDo(t *testing.T) {
 	code, _, stderr := d.run("show", "99")
 	require.Equal(t, exitAbsent, code)
 	require.Contains(t, stderr, "no dead letter 99")
+}
+
+func TestACompressedBodyIsShownAsTheWorkerReadsIt(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	var compressed bytes.Buffer
+	z := gzip.NewWriter(&compressed)
+	_, err := z.Write([]byte(`{"amount":40}`))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	encoding := amqp.Symbol("gzip")
+	d.buryWith(amqp.Properties{MessageID: "m5", ContentEncoding: &encoding}, compressed.String())
+	require.Regexp(t, `Body \(data, \d+ bytes, as the worker reads it\)\n  {"amount":40}\n`, d.ok("show", "5"))
+	require.Contains(t, d.ok("show", "5", "--body", "4"), "as the worker reads it, the beginning)\n  {\"am\n")
 }
 
 func TestDiffTellsByItsExitCode(t *testing.T) {

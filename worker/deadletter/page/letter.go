@@ -21,11 +21,13 @@ const (
 
 // letterPage is one letter.
 type letterPage struct {
-	Item       deadletter.Item
-	ID         string
-	Notices    []deadletter.Notice
-	Body       deadletter.Body
-	Message    string
+	Item    deadletter.Item
+	ID      string
+	Notices []deadletter.Notice
+	Body    deadletter.Body
+	Message string
+	// Read tells that Message is the body as the worker reads it, such as a compressed one.
+	Read       bool
 	Stored     string
 	Changes    []deadletter.Change
 	Properties []property
@@ -96,7 +98,8 @@ func (s *Server) letter(w http.ResponseWriter, r *http.Request) {
 	p.ID, _ = l.MessageID()
 	p.Message = p.Body.Text
 	if item.Content != nil && len(item.Content) <= shownBody {
-		p.Message = deadletter.Indented(item.Content)
+		p.Message, p.Read = deadletter.Indented(item.Content), p.Body.Binary
+		p.Body.Binary, p.Body.Cut = false, false
 	}
 	if item.Stored != nil {
 		p.Stored = deadletter.Clip(deadletter.Indented(item.Stored), shownBody)

@@ -1,6 +1,8 @@
 package page_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/csv"
 	"io"
 	"net/http"
@@ -365,4 +367,22 @@ func TestOptionsThatWouldBeUnsafeAreRefused(t *testing.T) {
 	require.Error(t, err)
 	_, err = page.New(page.Options{Hosts: []string{"a"}, Write: true})
 	require.Error(t, err)
+}
+
+func TestACompressedBodyIsShownAsTheWorkerReadsIt(t *testing.T) {
+	w := start(t, nil)
+	var compressed bytes.Buffer
+	z := gzip.NewWriter(&compressed)
+	_, err := z.Write([]byte(`{"amount":40}`))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	m, encoding := message("z1", compressed.String(), nil), "gzip"
+	m.Properties.ContentEncoding = &encoding
+	w.bury("Timeout", m, message("b1", "\xff\xfe", nil))
+	_, body := w.visit().get("/letters/1")
+	require.Contains(t, body, "as the worker reads it")
+	require.Contains(t, body, "&#34;amount&#34;: 40")
+	require.NotContains(t, body, "as a dump")
+	_, body = w.visit().get("/letters/2")
+	require.Contains(t, body, "as a dump")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,10 +30,16 @@ func (d *deed) bindWarning(flags *pflag.FlagSet) {
 	flags.BoolVar(&d.acceptWarning, "accept-warning", false, "go on although the action carries a warning; show tells which")
 }
 
+// maxWhy bounds a reason, in characters, as on the page.
+const maxWhy = 500
+
 // order checks the flags and builds an order from them.
 func (d *deed) order(sys system, a deadletter.Action) (deadletter.Order, error) {
 	if strings.TrimSpace(d.why) == "" {
 		return deadletter.Order{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
+	}
+	if utf8.RuneCountInString(d.why) > maxWhy {
+		return deadletter.Order{}, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", maxWhy))
 	}
 	return deadletter.Order{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,7 @@ func TestValuesThatWouldSelectOrAllowMoreThanMeantAreRefused(t *testing.T) {
 		{"less than no failure", "--max-failures -1", []string{"apply", "plan", "--max-failures", "-1"}},
 		{"a rate that is no number", "is not a number a second", []string{"apply", "plan", "--rate", "nan"}},
 		{"a rate of nearly nothing", "is not a number a second", []string{"apply", "plan", "--rate", "1e-300"}},
+		{"a reason as long as a book", "more than 500 characters", []string{"reprocess", "1", "--reason", strings.Repeat("é", 501)}},
 		{"no reason to act", "--reason is missing", []string{"reprocess", "1", "--reason", ""}},
 	} {
 		code, stdout, stderr := execute(t, nil, "", append([]string{"deadletter"}, tt.args...)...)
@@ -72,6 +74,14 @@ func TestValuesThatWouldSelectOrAllowMoreThanMeantAreRefused(t *testing.T) {
 		require.Contains(t, stderr, tt.says, tt.name)
 		require.Empty(t, stdout, tt.name)
 	}
+}
+
+func TestAListThatFailsIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	code, stdout, _ := d.run("list", "-o", "json", "--queue", "nosuch")
+	require.Equal(t, exitFailure, code)
+	require.Empty(t, stdout)
 }
 
 func TestAnImportWaitsForAStoreThatIsAway(t *testing.T) {

@@ -168,7 +168,8 @@ func (l *lister) total(n int) string {
 	return text
 }
 
-// json writes an array element by element. When it breaks off, the array is closed and the error follows.
+// json writes an array element by element. When it breaks off, the array is closed and the error follows; before its first
+// element nothing is written, since an empty array says that there are no dead letters.
 func (l *lister) json(ctx context.Context) error {
 	separator := "["
 	_, err := l.each(ctx, func(item deadletter.Item) error {
@@ -180,7 +181,10 @@ func (l *lister) json(ctx context.Context) error {
 		return err
 	})
 	end := "\n]\n"
-	if separator == "[" {
+	switch {
+	case separator == "[" && err != nil:
+		return err
+	case separator == "[":
 		end = "[]\n"
 	}
 	if _, writeErr := io.WriteString(l.out, end); err == nil {

@@ -3,8 +3,11 @@ package page_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/csv"
+	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/worker/deadletter"
 	"github.com/orderworker/orderworker/worker/deadletter/page"
 )
 
@@ -385,4 +389,20 @@ func TestACompressedBodyIsShownAsTheWorkerReadsIt(t *testing.T) {
 	require.NotContains(t, body, "as a dump")
 	_, body = w.visit().get("/letters/2")
 	require.Contains(t, body, "as a dump")
+}
+
+// unread is a ledger that cannot be read.
+type unread struct{ deadletter.Ledger }
+
+func (unread) Entries(context.Context, deadletter.Query) iter.Seq2[deadletter.Entry, error] {
+	return func(yield func(deadletter.Entry, error) bool) {
+		yield(deadletter.Entry{}, errors.New("the store is away"))
+	}
+}
+
+func TestAHistoryThatCannotBeReadIsNotAnEmptyOne(t *testing.T) {
+	w := start(t, func(o *page.Options) { o.Ledger = unread{o.Ledger} })
+	_, body := w.visit().get("/history")
+	require.Contains(t, body, "The history cannot be read: the store is away")
+	require.NotContains(t, body, "Nothing was done")
 }

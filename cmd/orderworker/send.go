@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -44,7 +43,9 @@ Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a l
 			if err != nil {
 				return err
 			}
-			return sendAll(c.Context(), cfg, lines, sys.stdout)
+			ctx, release := interruptible(c.Context())
+			defer release()
+			return sendAll(ctx, cfg, lines, sys)
 		},
 	}
 	bindBroker(c.Flags())
@@ -59,7 +60,7 @@ func atMostOneFile(c *cobra.Command, args []string) error {
 	return withCode(exitUsage, fmt.Errorf("%s takes one FILE at most, and not also %q. Send them one after the other: cat A B | %s", c.CommandPath(), args[1], c.CommandPath()))
 }
 
-func sendAll(ctx context.Context, cfg config, lines []numbered, out io.Writer) error {
+func sendAll(ctx context.Context, cfg config, lines []numbered, sys system) error {
 	k, err := newConnector(cfg)
 	if err != nil {
 		return withCode(exitUsage, err)
@@ -74,8 +75,15 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, out io.Writer) e
 	if err != nil {
 		return err
 	}
+	meter := newMeter(sys.stderr)
+	defer meter.end()
 	for i, l := range lines {
-		err := sendOne(ctx, sender, l.message)
+		meter.show(fmt.Sprintf("%d of %d sent", i, len(lines)))
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: line %d was not sent, nor anything after it; %d message(s) before it were", l.line, i)
+		}
+		// What is begun is finished, so that it is known what was sent.
+		err := sendOne(context.WithoutCancel(ctx), sender, l.message)
 		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
 			err = fmt.Errorf("the message is larger than queue %q takes. Its line has %d bytes; a queue takes 256 KB in the tier Standard, and in Premium 1 MB unless it is set to more", cfg.queue, l.size)
 		}
@@ -83,7 +91,8 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, out io.Writer) e
 			return fmt.Errorf("line %d was not sent, nor anything after it; %d message(s) before it were: %w", l.line, i, explainBroker(cfg, err))
 		}
 	}
-	_, err = fmt.Fprintf(out, "%d message(s) sent to %s\n", len(lines), cfg.queue)
+	meter.clear()
+	_, err = fmt.Fprintf(sys.stdout, "%d message(s) sent to %s\n", len(lines), cfg.queue)
 	return err
 }
 

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/testenv"
 )
 
 func execute(t *testing.T, environ []string, stdin string, args ...string) (code int, stdout, stderr string) {
@@ -57,4 +60,18 @@ func TestKeysAreTranslatedBothWays(t *testing.T) {
 	code, key, _ := execute(t, nil, "", "key", "decode", strings.TrimSpace(id))
 	require.Equal(t, exitOK, code)
 	require.Equal(t, "PO/2024/0017\n", key)
+}
+
+func TestAnInterruptedSendSaysHowFarItCame(t *testing.T) {
+	t.Parallel()
+	env, settings := serve(t, testenv.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"send"}, system{environ: environOf(settings), stdin: strings.NewReader(`{"message_id":"1","body":{}}`), stdout: &stdout, stderr: &stderr})
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, stderr.String(), "interrupted: line 1 was not sent, nor anything after it; 0 message(s) before it were")
+	counts, err := env.Broker.Counts("orders")
+	require.NoError(t, err)
+	require.Zero(t, counts.Active)
 }

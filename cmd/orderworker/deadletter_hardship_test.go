@@ -152,3 +152,13 @@ func TestAPlanOfWhichSomethingIsNoLongerTrueEndsWithWhatWasLeft(t *testing.T) {
 	require.Contains(t, stderr, "1 left as they were")
 	require.Equal(t, 3, dead(t, d.env))
 }
+
+func TestTheFilesToKeepWhatIsDiscardedInHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, describePlan(&out, deadletter.PlanSummary{Seen: 2, Steps: 2, Counts: []deadletter.PlanCount{
+		{Verdict: deadletter.Conflict, Action: deadletter.Discard, Count: 1}, {Verdict: deadletter.Unreadable, Action: deadletter.Discard, Count: 1},
+	}}, ""))
+	require.Contains(t, out.String(), "--verdict conflict --file kept-conflict.jsonl")
+	require.Contains(t, out.String(), "--verdict unreadable --file kept-unreadable.jsonl")
+}

@@ -93,7 +93,7 @@ func describePlan(out io.Writer, s deadletter.PlanSummary, file string) error {
 	fmt.Fprintf(out, "%d of %d dead letters are in the plan. Nothing was done.\n", s.Steps, s.Seen)
 	for _, c := range s.Counts {
 		if c.Action == deadletter.Discard && c.LeftOut == "" && c.Verdict != deadletter.AlreadyApplied {
-			fmt.Fprintf(out, "What is discarded is gone. To keep it first:  orderworker deadletter export --verdict %s --file kept.jsonl\n", c.Verdict)
+			fmt.Fprintf(out, "What is discarded is gone. To keep it first:  orderworker deadletter export --verdict %s --file kept-%s.jsonl\n", c.Verdict, c.Verdict)
 		}
 	}
 	if file != "" && s.Steps > 0 {

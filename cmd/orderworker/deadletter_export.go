@@ -31,6 +31,9 @@ carries the encoded message. The bodies are in it: keep the file as you keep the
 			if err != nil {
 				return err
 			}
+			if len(numbers) > 0 && selected(c) {
+				return withCode(exitUsage, errors.New("sequence numbers and a selection were given. Give one of the two"))
+			}
 			filter, err := f.filter(time.Now())
 			if err != nil {
 				return err

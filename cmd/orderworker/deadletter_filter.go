@@ -107,6 +107,15 @@ func checkFlags(c *cobra.Command, _ []string) error {
 	return withCode(exitUsage, fault)
 }
 
+// selected reports whether a flag that selects dead letters was given.
+func selected(c *cobra.Command) bool {
+	found := false
+	c.Flags().Visit(func(f *pflag.Flag) {
+		found = found || selects(c, f.Name) || f.Name == "from-sequence" || f.Name == "to-sequence"
+	})
+	return found
+}
+
 // selects reports whether a flag selects dead letters. The reason of a command without a filter is why it is done.
 func selects(c *cobra.Command, name string) bool {
 	if c.Flags().Lookup("verdict") == nil {

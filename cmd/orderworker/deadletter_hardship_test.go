@@ -67,6 +67,7 @@ func TestValuesThatWouldSelectOrAllowMoreThanMeantAreRefused(t *testing.T) {
 		{"a rate that is no number", "is not a number a second", []string{"apply", "plan", "--rate", "nan"}},
 		{"a rate of nearly nothing", "is not a number a second", []string{"apply", "plan", "--rate", "1e-300"}},
 		{"a reason as long as a book", "more than 500 characters", []string{"reprocess", "1", "--reason", strings.Repeat("é", 501)}},
+		{"numbers and a selection", "Give one of the two", []string{"export", "1", "--verdict", "conflict"}},
 		{"no reason to act", "--reason is missing", []string{"reprocess", "1", "--reason", ""}},
 	} {
 		code, stdout, stderr := execute(t, nil, "", append([]string{"deadletter"}, tt.args...)...)

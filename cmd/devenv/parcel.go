@@ -59,8 +59,9 @@ func fateOf(events []history.Event, sequence int64) *fate {
 		switch {
 		case strings.HasPrefix(e.Op, "servicebus.") && (e.Sequence != sequence || strings.Contains(e.Entity, "$")):
 		case e.Op == history.Lock && e.Effect:
-			f.deliveries, locked, key, f.found = f.deliveries+1, true, e.Key, false
-		case e.Op == history.LockExpired, e.Op == history.Abandon && e.Effect:
+			// A message that came when its receiver had just turned away was released, and counts as not delivered.
+			f.deliveries, locked, key, f.found = e.Delivery, true, e.Key, false
+		case e.Op == history.LockExpired, (e.Op == history.Abandon || e.Op == history.Release) && e.Effect:
 			locked = false
 		case e.Op == history.Complete && e.Effect:
 			f.completed, ended, locked = true, true, false

@@ -65,6 +65,9 @@
 //	broker silent, deaf but green                  TestABrokerThatFallsSilentIsNoticed, TestAWorkerThatIsDeafIsNotReady*
 //	broker refuses connections                     TestABrokerThatRefusesConnectionsShowsWithinTenSeconds
 //	client panics over properties                  TestAMessageThatMakesTheClientPanicTakesNoOtherDown
+//	messages that the client cannot decode         TestAMessageThatTheClientCannotReadTakesNoOtherDown
+//	queue that cannot be looked at                 TestAQueueThatCannotBeLookedAtIsReceivedFromAllTheSame*
+//	broker gone while nothing is received          TestABrokerThatDiesWhileNothingIsReceivedShows
 //	client calls that do not return                TestACallThatIgnoresItsContextIsLeftBehind*
 //	idle detach, days of token refresh             TestAnIdleReceiverIsDetached..., TestTokensAreRefreshedForDays
 //	stop in any state, second signal               TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish

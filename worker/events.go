@@ -40,6 +40,9 @@ const (
 	EventReceiverReplaced EventKind = "receiver_replaced"
 	// EventReceivePanicked: the broker's client panicked over a message that it was handed. Stack is set.
 	EventReceivePanicked EventKind = "receive_panicked"
+	// EventReceiveUnreadable: the queue answers and cannot be looked at, as when a message in it is one that the broker's
+	// client cannot read.
+	EventReceiveUnreadable EventKind = "receive_unreadable"
 	// EventNotReady and EventReady: one part of the worker cannot do its work, and can again. Reason names the part.
 	EventNotReady EventKind = "not_ready"
 	EventReady    EventKind = "ready"

@@ -59,6 +59,8 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelWarn, "receiver replaced", true
 	case EventReceivePanicked:
 		return slog.LevelError, "client panicked over a message, receiving one at a time", true
+	case EventReceiveUnreadable:
+		return slog.LevelError, "queue cannot be looked at, receiving one at a time", true
 	case EventNotReady:
 		return slog.LevelError, "worker is not ready", true
 	case EventReady:

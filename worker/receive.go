@@ -52,17 +52,21 @@ const (
 // free slots. The work goes on under its own context.
 func (w *Worker) receiveLoop(ctx, work context.Context) {
 	failures := 0
+	w.contacted = time.Now()
 	for ctx.Err() == nil {
 		n := w.room()
-		if n <= 0 {
-			w.idle(ctx)
+		if n <= 0 && !w.idle(ctx) {
 			continue
 		}
 		l, err := w.connection.get(ctx)
 		if err == nil {
 			err = w.prepare(ctx, l)
 		}
-		how := receiveFailed
+		if n <= 0 && err == nil {
+			failures = 0
+			continue // the broker was only asked whether it is there
+		}
+		begun, how := time.Now(), receiveFailed
 		if err == nil {
 			how, err = w.receive(ctx, work, l, n)
 		}
@@ -78,6 +82,10 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 			continue
 		case interrupted:
 			continue
+		case cameBackEarly:
+			if w.lostAgain(begun) {
+				failures = 0
+			}
 		}
 		if fault == faultPanic {
 			// The culprit is locked with the rest, so the next call has another message. No reason to wait for long.
@@ -103,19 +111,25 @@ func (w *Worker) room() int {
 	return n
 }
 
-// idle waits until there may be room. Credit that is still out would let messages come to a receiver that nobody calls,
+// idle waits until there may be room. When there is none for long it returns true: no receive call runs meanwhile, so the
+// broker has to be asked whether it is there. Credit that is still out would let messages come to a receiver that nobody calls,
 // which releases them one by one: the receiver is given up instead, for credit cannot be taken back otherwise.
-func (w *Worker) idle(ctx context.Context) {
+func (w *Worker) idle(ctx context.Context) (overdue bool) {
 	w.withdrawCredit()
 	_, changed := w.breaker.watch()
 	if w.room() > 0 {
-		return
+		return false
 	}
+	timer := time.NewTimer(time.Until(w.contacted.Add(w.config.Watchdog.Silence)))
+	defer timer.Stop()
 	select {
+	case <-timer.C:
+		return true
 	case <-ctx.Done():
 	case <-w.slots.wake:
 	case <-changed:
 	}
+	return false
 }
 
 // withdrawCredit gives the receiver up when the broker may still push messages to it, and reports whether it did.
@@ -128,22 +142,18 @@ func (w *Worker) withdrawCredit() bool {
 	return w.connection.retire(l)
 }
 
-// maxBlindPeeks is the number of looks at the queue, the first ones ever, that may time out before the worker tries to do
-// without: some queues, partitioned ones among them, are known not to answer to it.
-const maxBlindPeeks = 3
-
 // prepare makes sure that the links stand before a receive call, by looking at the queue. The receive call could set them
 // up as well, but it cannot tell that from waiting for a message, and a call that renews a lock would have to wait with it.
 // It does so now and then on links that stand, too: while messages come and no lock needs renewal, nothing else would find
 // a management link that is beyond repair, over which the client burns a processor core.
 func (w *Worker) prepare(ctx context.Context, l *link) error {
 	stood := l.proven.Load()
-	if stood && time.Since(l.contacted) < w.config.Watchdog.Silence {
+	if stood && !w.wary && time.Since(l.contacted) < w.config.Watchdog.Silence {
 		return nil
 	}
 	err := w.tellingSilence(func() error {
 		err := w.contact(ctx, l)
-		if err != nil && stood {
+		if err != nil && stood && classifyBroker(err) != faultEnded {
 			err = w.contact(ctx, l)
 		}
 		return err
@@ -177,38 +187,6 @@ func (w *Worker) tellingSilence(f func() error) error {
 	return err
 }
 
-// contact makes the cheapest call that sets the links up and shows that the queue answers: a look at it. Where that is
-// never answered, the renewal of a lock that nobody has: the queue says that it does not know it.
-func (w *Worker) contact(ctx context.Context, l *link) error {
-	if w.blind.Load() {
-		return w.touch(ctx, l)
-	}
-	_, err := w.peek(ctx, l, 0, 1)
-	switch classifyBroker(err) {
-	case faultNone, faultPanic: // a message that makes the client panic was an answer, too
-		w.peeked = true
-		return nil
-	case faultEnded:
-		if w.timeouts++; !w.peeked && w.timeouts >= maxBlindPeeks && w.touch(ctx, l) == nil {
-			w.blind.Store(true)
-			return nil
-		}
-	}
-	return err
-}
-
-// touch asks for the renewal of a lock that nobody has.
-func (w *Worker) touch(ctx context.Context, l *link) error {
-	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
-	defer cancel()
-	m := &azservicebus.ReceivedMessage{LockToken: [16]byte{15: 1}}
-	err := l.do(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
-	if classifyBroker(err) == faultLockLost {
-		return nil
-	}
-	return err
-}
-
 // receive makes one receive call for n messages and starts what it brings.
 func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, error) {
 	if ctx.Err() != nil {
@@ -233,6 +211,7 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 	switch {
 	case len(messages) > 0:
 		l.proven.Store(true)
+		w.wary = cameAgain(messages) && time.Since(l.contacted) > w.config.LockDuration/4
 		return receivedSome, nil
 	case classifyBroker(err) == faultStuck, classifyBroker(err) == faultPanic:
 		return receiveFailed, err

@@ -54,6 +54,12 @@ func TestAManagementLinkBeyondRepairIsFoundAlsoWhenNothingNeedsIt(t *testing.T) 
 					return nil, ctx.Err()
 				}
 				return nil, nil
+			}, renew: func(ctx context.Context, _ *azservicebus.ReceivedMessage) error {
+				if n == 1 && broken.Load() {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return nil
 			}}
 		}
 		w := e.startOver(worker.Config{}, b)

@@ -67,7 +67,7 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 // healthy and receives nothing. The receive goroutine does it between two calls: every call of the client is bounded from
 // outside, so nothing holds it up, and beside a receive call the client might make it wait for that.
 func (w *Worker) silence(ctx context.Context, l *link) {
-	if w.blind.Load() {
+	if w.blind.now() {
 		return
 	}
 	seen := w.look(ctx, l)
@@ -75,6 +75,11 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 		seen = w.look(ctx, l)
 	}
 	if ctx.Err() != nil || !w.connection.uses(l) {
+		return
+	}
+	if seen.failed && w.touch(ctx, l) == nil {
+		w.unreadable()
+		w.reached(l)
 		return
 	}
 	if seen.waiting != 0 && !w.recheck {
@@ -112,6 +117,7 @@ func (w *Worker) patience() time.Duration {
 func (w *Worker) reached(l *link) {
 	l.proven.Store(true)
 	l.contacted = time.Now()
+	w.contacted = l.contacted
 	w.conditions.clear(partBroker)
 }
 

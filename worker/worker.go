@@ -36,15 +36,14 @@ type Worker struct {
 	deliveries sync.WaitGroup
 	starting   sync.Mutex
 
-	// blind tells that the queue cannot be looked at, so that silence proves nothing.
-	blind atomic.Bool
-
 	// The rest is for the receive goroutine only.
 	lastLink     *link
 	isolateUntil time.Time
-	peeked       bool // the queue could be looked at once
-	timeouts     int  // looks that timed out, while none has succeeded
-	recheck      bool // a message was seen waiting, and gets a moment to arrive
+	blind        blindness
+	lostAt       time.Time // when a link was last lost while messages were awaited
+	wary         bool      // a message came again, so the queue is to be looked at before the next call
+	contacted    time.Time // when the queue was last seen to answer
+	recheck      bool      // a message was seen waiting, and gets a moment to arrive
 	suspicion    suspicion
 }
 

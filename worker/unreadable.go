@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+const (
+	// blindTime is how long a queue that answers and could not be looked at is not looked at again.
+	blindTime = 10 * time.Minute
+	// touchTimeout bounds the question whether a queue that could not be looked at answers at all. A look that failed over a
+	// message has made the client lose its connection, and it waits for up to 5.2 s before it makes another.
+	touchTimeout = 8 * time.Second
+	// shortStay is how long a link stands at most that is lost over a flapping broker rather than over a message.
+	shortStay = 5 * time.Second
+)
+
+// blindness tells that a queue answers and cannot be looked at, so that silence proves nothing. A message that the broker's
+// client cannot decode does that: some senders use properties of types that it does not know. Some partitioned queues are
+// known to do it, too.
+type blindness struct {
+	since, until time.Time
+}
+
+// now reports whether the queue is not to be looked at now.
+func (b blindness) now() bool { return time.Now().Before(b.until) }
+
+// contact makes the cheapest call that sets the links up and shows that the queue answers: a look at it. Where that is
+// not answered, the renewal of a lock that nobody has: the queue says that it does not know it.
+func (w *Worker) contact(ctx context.Context, l *link) error {
+	if w.blind.now() {
+		return w.touch(ctx, l)
+	}
+	n := 1
+	if w.wary {
+		w.wary, n = false, peekPage
+	}
+	_, err := w.peek(ctx, l, 0, n)
+	switch classifyBroker(err) {
+	case faultNone, faultPanic: // a message that makes the client panic was an answer, too
+		w.blind = blindness{}
+		return nil
+	case faultEnded:
+		if ctx.Err() == nil && w.touch(ctx, l) == nil {
+			w.unreadable()
+			return nil
+		}
+	}
+	return err
+}
+
+// touch asks for the renewal of a lock that nobody has.
+func (w *Worker) touch(ctx context.Context, l *link) error {
+	timeout := peekTimeout
+	if l.proven.Load() {
+		timeout = touchTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	m := &azservicebus.ReceivedMessage{LockToken: [16]byte{15: 1}}
+	err := l.do(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
+	if classifyBroker(err) == faultLockLost {
+		return nil
+	}
+	return err
+}
+
+// unreadable takes note that the queue answers and cannot be looked at. What the client cannot read when it looks it cannot
+// read when it receives either: it loses its connection, and with it all that came in the same call.
+func (w *Worker) unreadable() {
+	known := !w.blind.since.IsZero()
+	now := time.Now()
+	if !known {
+		w.blind.since = now
+	}
+	w.blind.until = now.Add(blindTime)
+	w.isolateUntil = now.Add(2 * w.config.LockDuration)
+	if known {
+		return
+	}
+	w.observe(Event{Kind: EventReceiveUnreadable, Detail: "the queue answers and cannot be looked at. As a rule a message in it has a property of a type that " +
+		"the broker's client cannot read, decimal or char. Messages are received one at a time to isolate it; the broker dead-letters it in the end"})
+}
+
+// lostAgain takes note that the link of a receive call, begun at that time, was lost before anything came. Once that is
+// normal. Again, when a lock has ended in between, the cause may be a message that comes back each time and cannot be read:
+// one message at a time is asked for then, so that it takes no other down with it. It reports whether that may be so, and
+// the broker is not to blame.
+func (w *Worker) lostAgain(begun time.Time) bool {
+	now := time.Now()
+	again := now.Before(w.isolateUntil) || now.Sub(w.lostAt) < 2*w.config.LockDuration
+	w.lostAt = now
+	if again {
+		w.isolateUntil = now.Add(2 * w.config.LockDuration)
+	}
+	return again && now.Sub(begun) > shortStay
+}
+
+// cameAgain reports whether a message was delivered before. It may have come down with one that cannot be read: a link that
+// is lost after some messages of a call came does not show otherwise.
+func cameAgain(messages []*azservicebus.ReceivedMessage) bool {
+	return slices.ContainsFunc(messages, func(m *azservicebus.ReceivedMessage) bool { return m.DeliveryCount > 1 })
+}

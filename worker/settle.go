@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -26,7 +27,8 @@ const (
 	oneTry = 3 * time.Second
 	// firstSettleTimeout bounds the first try on a connection that must be set up: cutting that short does harm.
 	firstSettleTimeout = 15 * time.Second
-	// maxSettleTries bounds the tries by lock token.
+	// maxSettleTries bounds the tries by lock token. A completion is tried for as long as the lock lasts: what is committed
+	// shall not come back because the broker was busy for half a minute. What is refused for good shall not loop.
 	maxSettleTries = 5
 	// cutSettleTime bounds all tries together once the worker must stop now.
 	cutSettleTime = 2 * time.Second
@@ -62,11 +64,14 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 
 // settleByToken is the second phase. Doubt tells that the first may have had its effect.
 func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note deadLetterNote, doubt bool) settlement {
-	for try := range maxSettleTries {
+	for try := 0; a == complete || try < maxSettleTries; try++ {
 		if try > 0 && !sleep(ctx, fullJitter(200*time.Millisecond, 5*time.Second, try)) {
 			break
 		}
 		l, err := w.connection.get(ctx)
+		if errors.Is(err, errConnectionClosed) {
+			break
+		}
 		if err != nil {
 			continue
 		}

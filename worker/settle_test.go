@@ -82,6 +82,22 @@ func TestASettlementThatFailsOnTheLinkIsMadeByLockToken(t *testing.T) {
 	}
 }
 
+func TestACompletionIsTriedAsLongAsTheLockLasts(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.faults.Add(fault.On(history.Complete).Always().Before(fault.Reject("com.microsoft:server-busy")))
+		w := e.start(worker.Config{})
+		e.sendOrders("o-", 20)
+		time.Sleep(40 * time.Second)
+		require.Zero(e, e.ops(history.Complete))
+		e.faults.Clear()
+		e.await(30*time.Second, "drained", e.drained)
+		require.Equal(e, 1, e.maxDeliveries(), "no redelivery was needed")
+		require.Zero(e, e.count(worker.EventSettleFailed))
+		require.Zero(e, e.count(worker.EventDuplicate))
+		e.end(w)
+	})
+}
+
 func TestALostAnswerToASettlementIsAnUnknownOutcomeAndHarmless(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		e.faults.Add(fault.On(history.Complete).After(fault.Action{Kind: fault.Silence}))

@@ -158,7 +158,7 @@ func (f brokerFault) advice() string {
 	case faultDisabled:
 		return "the queue is disabled. Set its status to Active"
 	case faultNotAllowed:
-		return "the queue refuses this receiver. A queue that requires sessions cannot be used: create it without sessions"
+		return "the queue refuses this receiver. A queue that requires sessions or forwards its messages cannot be used, nor can a topic: create a queue without either"
 	case faultQuota:
 		return "a limit of the namespace is reached. Look for dead letters that fill it and for receivers that are never closed"
 	case faultThrottled:

@@ -47,10 +47,12 @@
 //	store fails in passing, answer lost            TestAPassingFaultIsRetriedInPlace
 //	store down, throttled, hanging, forbidden      TestAnOutageOfTheStoreCostsNoMessage, TestAnOutageAtTheLastDelivery...
 //	store or rights come late                      TestAWorkerStartsBeforeItsStoreAndItsRights
+//	handlers ignore their contexts                 TestAWorkerWhoseHandlersNeverReturnIsNotReady
 //	store ignores its context                      TestAStoreThatIgnoresItsContextDoesNotHoldTheWorker
 //	store down while nothing comes                 TestAWorkerWithoutWorkNoticesThatItsStoreIsDown
 //	bad messages in a row                          TestBadMessagesNeverTripTheBreaker
 //	settle refused, unanswered, link lost          TestASettlementThatFailsOnTheLinkIsMadeByLockToken
+//	settle refused for long, as when throttled     TestACompletionIsTriedAsLongAsTheLockLasts
 //	settle answered too late                       TestALostAnswerToASettlementIsAnUnknownOutcomeAndHarmless
 //	second settle returns nil                      TestASecondNilIsNeverBelieved*, TestALockLostAfterTheCommitIsHarmless
 //	lock lost before the commit                    TestALockLostBeforeTheCommitCancelsTheHandler

@@ -14,6 +14,7 @@ const (
 	partStore    = "store"    // the store has not said that it can be used, or cannot be used
 	partBroker   = "broker"   // the broker has not been reached, or cannot be used
 	partDeaf     = "deaf"     // messages wait in the queue and none arrives
+	partStuck    = "stuck"    // no slot is left, for calls that do not return
 	partStopping = "stopping" // the worker is draining
 )
 

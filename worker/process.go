@@ -46,9 +46,11 @@ func (w *Worker) yieldSlot(r Result) {
 		w.slots.free()
 		return
 	}
+	w.stranded.more()
 	stuck := r.stuck // the goroutine shall not keep the rest of the result
 	go func() {
 		<-stuck
+		w.stranded.fewer()
 		w.slots.free()
 	}()
 }

@@ -267,3 +267,25 @@ func TestASecondNilIsNeverBelieved(t *testing.T) {
 		require.Len(e, used, 2)
 	})
 }
+
+func TestAWorkerWhoseHandlersNeverReturnIsNotReady(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		release := make(chan struct{})
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+			<-release
+			return order(ctx, m)
+		})
+		w := e.start(worker.Config{Concurrency: 4})
+		e.sendOrders("o-", 10)
+		time.Sleep(time.Minute)
+		require.True(e, w.Health().Ready, "the handlers are slow, which may be")
+		time.Sleep(time.Hour)
+		require.Equal(e, []string{"stuck"}, parts(w.Health()))
+		require.Len(e, e.logs.lines("not_ready"), 1)
+		close(release)
+		e.await(time.Minute, "drained", e.drained)
+		require.True(e, w.Health().Ready)
+		require.Equal(e, 10, e.mem.Len())
+		e.end(w)
+	})
+}

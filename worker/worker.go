@@ -20,6 +20,7 @@ type Worker struct {
 
 	slots     *slots
 	settling  chan struct{} // one token for each message that is being settled
+	stranded  *stranded
 	flight    *flight
 	conflicts *conflicts
 	last      atomic.Int64 // when a message was last received, in nanoseconds since 1970
@@ -75,6 +76,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	w.connection.crew, w.pipeline.crew = w.crew, w.crew
 	w.breaker = newBreaker(c.Breaker, c.Concurrency, w.breakerChanged)
 	w.conditions = newConditions(w.observe)
+	w.stranded = &stranded{capacity: c.Concurrency, told: w.allStranded}
 	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker); err != nil {
 		return nil, err
 	}

@@ -111,6 +111,21 @@ func pausing(d time.Duration) worker.HandlerFunc {
 	}
 }
 
+func TestAStopBeforeTheStoreHasAnsweredIsNoIncident(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.store.OnReady(func(int) error {
+			time.Sleep(5 * time.Second)
+			return context.Canceled // by the stop, which comes before
+		})
+		w := e.start(worker.Config{})
+		time.Sleep(4900 * time.Millisecond)
+		e.end(w)
+		require.Empty(e, e.logs.lines("breaker_opened"))
+		require.Empty(e, e.logs.lines("not_ready"))
+		require.Zero(e, e.count(worker.EventBreakerOpened))
+	})
+}
+
 func TestAHandlerLearnsWhyItIsCut(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		var cause atomic.Value

@@ -16,8 +16,11 @@ func (w *Worker) probeLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		state, changed := w.breaker.watch()
 		if state == breakerStarting || state == breakerOpen {
-			if sleep(ctx, w.breaker.probeWait()) {
-				w.breaker.probed(w.probe(ctx))
+			if !sleep(ctx, w.breaker.probeWait()) {
+				continue
+			}
+			if r := w.probe(ctx); r.Cause == 0 || ctx.Err() == nil {
+				w.breaker.probed(r) // what was cut short by a stop says nothing of the store
 			}
 			continue
 		}

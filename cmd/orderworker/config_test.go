@@ -73,6 +73,8 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"two selections for the hash", "WORKER_HASH_IGNORE and WORKER_HASH_ONLY", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_ONLY=/b"}},
 		{"a selection of bytes", "WORKER_HASH_FORM: bytes", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_FORM=bytes"}},
 		{"a health address without a port", "WORKER_HEALTH_ADDRESS", []string{"WORKER_HEALTH_ADDRESS=localhost"}},
+		{"a subscription", "SERVICEBUS_QUEUE: \"shop/Subscriptions/orders\" is a subscription of a topic", []string{"SERVICEBUS_QUEUE=shop/Subscriptions/orders"}},
+		{"a dead-letter queue", "SERVICEBUS_QUEUE: \"orders/$DeadLetterQueue\" is a part of a queue", []string{"SERVICEBUS_QUEUE=orders/$DeadLetterQueue"}},
 		{"no broker", "SERVICEBUS_NAMESPACE_FQDN: not set", []string{"SERVICEBUS_NAMESPACE_FQDN="}},
 		{"no account", "COSMOS_ENDPOINT: not set", []string{"COSMOS_ENDPOINT="}},
 		{"a marker's lifetime without markers", "WORKER_MARKER_TTL", []string{"WORKER_MARKER_TTL=24h"}},

@@ -113,6 +113,19 @@ func text(field func(*config) *string) func(*config, string) error {
 	return func(c *config, v string) error { *field(c) = v; return nil }
 }
 
+// queueName takes the name of a queue, and not the path of what belongs to a queue or a topic.
+func queueName(c *config, v string) error {
+	path := strings.ToLower(v)
+	switch {
+	case strings.Contains(path, "/subscriptions/"):
+		return fmt.Errorf("%q is a subscription of a topic. Let it forward to a queue, and give that queue", v)
+	case strings.Contains(path, "/$"):
+		return fmt.Errorf("%q is a part of a queue. Give the queue itself; for its dead letters there is orderworker deadletter", v)
+	}
+	c.queue = v
+	return nil
+}
+
 // longest is a limit for durations that have none of their own.
 const longest = 100 * 365 * 24 * time.Hour
 

@@ -64,6 +64,12 @@ type RetryConfig struct {
 	HoldFor time.Duration
 }
 
+// holdFor is how long a message may be held in its nth delivery. It doubles with each: the first time a message is soon left
+// to a worker that may be better off, and later an outage of many hours still costs it only a few deliveries.
+func (c RetryConfig) holdFor(delivery uint32) time.Duration {
+	return doubled(c.HoldFor, maxHold, int(delivery)-1)
+}
+
 // BreakerConfig says when the worker stops receiving because its store cannot be used.
 type BreakerConfig struct {
 	// Failures is the number of consecutive unavailable results that open the breaker. Defaults to 5.
@@ -81,9 +87,9 @@ type WatchdogConfig struct {
 	Silence time.Duration
 	// Stuck is how long a call of the broker's client may overrun its own bound before it is abandoned. Defaults to 10s.
 	Stuck time.Duration
-	// Deaf is how long one message may wait in the queue, while this worker receives nothing, before the worker says that
-	// it is not ready. Defaults to HandlerTimeout plus two lock durations, since another replica may hold a message that
-	// long, and to Silence when that is longer.
+	// Deaf is how long one message may wait in the queue, besides the time that Retry.HoldFor allows another replica to hold
+	// it, while this worker receives nothing, before the worker says that it is not ready. Defaults to HandlerTimeout plus
+	// two lock durations, since another replica may work on a message that long, and to Silence when that is longer.
 	Deaf time.Duration
 }
 

@@ -65,6 +65,7 @@
 //	broker flaps, needs sessions, is full          TestABrokerThatFlapsIsNotHammered
 //	disabled, missing, forbidden, tokens refused   TestADisabledQueueIsWaitedFor
 //	broker silent, deaf but green                  TestABrokerThatFallsSilentIsNoticed, TestAWorkerThatIsDeafIsNotReady*
+//	another replica holds the only message         TestAWorkerIsNotDeafBecauseAnotherHoldsTheOnlyMessage
 //	broker refuses connections                     TestABrokerThatRefusesConnectionsShowsWithinTenSeconds
 //	client panics over properties                  TestAMessageThatMakesTheClientPanicTakesNoOtherDown
 //	messages that the client cannot decode         TestAMessageThatTheClientCannotReadTakesNoOtherDown

@@ -245,6 +245,14 @@ func TestSuspicionOfASilentReceiver(t *testing.T) {
 			require.False(t, f.deaf)
 		}
 	})
+	t.Run("a message that is delivered again and again is no deafness", func(t *testing.T) {
+		var s suspicion
+		var f finding
+		for minute := range 60 {
+			s, f = s.judge(at(minute), sighting{waiting: 7, deliveries: uint32(1 + minute/3)}, deaf)
+			require.False(t, f.deaf)
+		}
+	})
 	t.Run("a queue that does not answer replaces the receiver", func(t *testing.T) {
 		s, f := suspicion{sequence: 7, since: start}.judge(at(1), sighting{failed: true}, deaf)
 		require.Equal(t, finding{replace: replacedNoAnswer, noAnswer: true}, f)

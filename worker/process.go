@@ -163,10 +163,9 @@ func (w *Worker) permit(ctx context.Context, d *delivery) (permit, error) {
 	return w.breaker.acquire(ctx, w.stop, d.sequence())
 }
 
-// holdFor is how long d may be held. It doubles with each delivery: the first time a message is soon left to a worker that
-// may be better off, and later an outage of many hours still costs it only a few deliveries.
+// holdFor is how long d may be held.
 func (w *Worker) holdFor(d *delivery) time.Duration {
-	return doubled(w.config.Retry.HoldFor, maxHold, int(d.message.DeliveryCount)-1)
+	return w.config.Retry.holdFor(d.message.DeliveryCount)
 }
 
 // waitFor returns the wait before the next try: what was asked for, or full jitter.

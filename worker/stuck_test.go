@@ -190,6 +190,25 @@ func TestAWorkerThatIsDeafIsNotReady(t *testing.T) {
 	}
 }
 
+func TestAWorkerIsNotDeafBecauseAnotherHoldsTheOnlyMessage(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.handler = worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
+			return nil, worker.RetryAfter(time.Minute, errors.New("what the handler needs is down"))
+		})
+		a, b := e.start(worker.Config{}), e.start(worker.Config{})
+		e.await(time.Minute, "ready", func() bool { return a.Health().Ready && b.Health().Ready })
+		e.sendOrders("o-", 1)
+		for range 180 {
+			time.Sleep(time.Minute)
+			require.Empty(e, parts(a.Health()))
+			require.Empty(e, parts(b.Health()))
+		}
+		require.Greater(e, e.maxDeliveries(), 2, "it was held for longer each time")
+		e.end(a)
+		e.end(b)
+	})
+}
+
 func TestAMessageWithAnEndedLockIsAskedForBeforeAnyWork(t *testing.T) {
 	tests := []struct {
 		name   string

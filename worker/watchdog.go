@@ -24,14 +24,17 @@ type sighting struct {
 	failed bool
 	// waiting is the sequence number of the first message that waits and is not ours; 0 when none does.
 	waiting int64
+	// deliveries is how often that message was delivered, as far as the broker says.
+	deliveries uint32
 }
 
 // suspicion is what the watchdog has seen since a message last arrived.
 type suspicion struct {
-	sequence int64     // the waiting message that was seen first
-	since    time.Time // and when
-	replaced int       // receivers given up
-	next     time.Time // when another may be
+	sequence   int64     // the waiting message that was seen first
+	deliveries uint32    // as often delivered
+	since      time.Time // and when
+	replaced   int       // receivers given up
+	next       time.Time // when another may be
 }
 
 // A finding is what to do about a silent receiver.
@@ -43,7 +46,8 @@ type finding struct {
 
 // judge adds a sighting, confirmed by a second look a little later, to the suspicion. It is a pure function of its
 // arguments. A waiting message may be locked by another replica, so one alone proves nothing: the receiver is replaced,
-// which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is proof.
+// which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is proof. One
+// that was delivered once more meanwhile is in good hands.
 func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) (suspicion, finding) {
 	if seen.failed {
 		return s, finding{noAnswer: true, replace: replacedNoAnswer}
@@ -51,8 +55,8 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 	if seen.waiting == 0 {
 		return suspicion{}, finding{}
 	}
-	if s.sequence != seen.waiting {
-		s.sequence, s.since = seen.waiting, now
+	if s.sequence != seen.waiting || s.deliveries != seen.deliveries {
+		s.sequence, s.deliveries, s.since = seen.waiting, seen.deliveries, now
 	}
 	f := finding{deaf: now.Sub(s.since) >= deafAfter}
 	if !now.Before(s.next) {
@@ -87,7 +91,7 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 		return
 	}
 	w.recheck = false
-	s, f := w.suspicion.judge(time.Now(), seen, w.config.Watchdog.Deaf)
+	s, f := w.suspicion.judge(time.Now(), seen, w.deafAfter(seen))
 	w.suspicion = s
 	switch {
 	case f.noAnswer:
@@ -103,6 +107,12 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 	if f.replace != "" {
 		w.replace(l, f.replace, nil)
 	}
+}
+
+// deafAfter is how long the message that was seen may wait. Another replica may hold it for a handler that asked for a later
+// retry, at each delivery for twice as long.
+func (w *Worker) deafAfter(seen sighting) time.Duration {
+	return w.config.Watchdog.Deaf + w.config.Retry.holdFor(seen.deliveries)
 }
 
 // patience is how long the next receive call waits.
@@ -139,7 +149,7 @@ func (w *Worker) look(ctx context.Context, l *link) sighting {
 				continue
 			}
 			if m.State == azservicebus.MessageStateActive && !w.flight.has(*m.SequenceNumber) {
-				return sighting{waiting: *m.SequenceNumber}
+				return sighting{waiting: *m.SequenceNumber, deliveries: m.DeliveryCount}
 			}
 			from = *m.SequenceNumber + 1
 		}

@@ -148,7 +148,7 @@ func (w *Worker) withdrawCredit() bool {
 // a management link that is beyond repair, over which the client burns a processor core.
 func (w *Worker) prepare(ctx context.Context, l *link) error {
 	stood := l.proven.Load()
-	if stood && !w.wary && time.Since(l.contacted) < w.config.Watchdog.Silence {
+	if stood && !w.wary && !w.blind.over() && time.Since(l.contacted) < w.config.Watchdog.Silence {
 		return nil
 	}
 	err := w.tellingSilence(func() error {

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// blindTime is how long a queue that answers and could not be looked at is not looked at again.
+	// blindTime is how long a queue that answers and could not be looked at is not looked at again, and doubtTime is that
+	// after the first time: the broker may just have come back between the look that failed and the answer.
 	blindTime = 10 * time.Minute
+	doubtTime = 15 * time.Second
 	// touchTimeout bounds the question whether a queue that could not be looked at answers at all. A look that failed over a
 	// message has made the client lose its connection, and it waits for up to 5.2 s before it makes another.
 	touchTimeout = 8 * time.Second
@@ -22,17 +24,26 @@ const (
 // client cannot decode does that: some senders use properties of types that it does not know. Some partitioned queues are
 // known to do it, too.
 type blindness struct {
-	since, until time.Time
+	looks int // that failed in a row although the queue answers
+	until time.Time
 }
 
-// now reports whether the queue is not to be looked at now.
-func (b blindness) now() bool { return time.Now().Before(b.until) }
+// now reports whether the queue is not to be looked at now, and over whether it is to be looked at again.
+func (b blindness) now() bool  { return time.Now().Before(b.until) }
+func (b blindness) over() bool { return b.looks > 0 && !b.now() }
 
 // contact makes the cheapest call that sets the links up and shows that the queue answers: a look at it. Where that is
 // not answered, the renewal of a lock that nobody has: the queue says that it does not know it.
 func (w *Worker) contact(ctx context.Context, l *link) error {
 	if w.blind.now() {
 		return w.touch(ctx, l)
+	}
+	if w.blind.over() && !l.proven.Load() {
+		// On links that stand the next look is short.
+		if err := w.touch(ctx, l); err != nil {
+			return err
+		}
+		l.proven.Store(true)
 	}
 	n := 1
 	if w.wary {
@@ -41,6 +52,9 @@ func (w *Worker) contact(ctx context.Context, l *link) error {
 	_, err := w.peek(ctx, l, 0, n)
 	switch classifyBroker(err) {
 	case faultNone, faultPanic: // a message that makes the client panic was an answer, too
+		if w.blind.looks == 1 {
+			w.isolateUntil = time.Time{}
+		}
 		w.blind = blindness{}
 		return nil
 	case faultEnded:
@@ -71,14 +85,15 @@ func (w *Worker) touch(ctx context.Context, l *link) error {
 // unreadable takes note that the queue answers and cannot be looked at. What the client cannot read when it looks it cannot
 // read when it receives either: it loses its connection, and with it all that came in the same call.
 func (w *Worker) unreadable() {
-	known := !w.blind.since.IsZero()
+	w.blind.looks++
 	now := time.Now()
-	if !known {
-		w.blind.since = now
+	w.isolateUntil = now.Add(2 * w.config.LockDuration)
+	if w.blind.looks == 1 {
+		w.blind.until = now.Add(doubtTime)
+		return
 	}
 	w.blind.until = now.Add(blindTime)
-	w.isolateUntil = now.Add(2 * w.config.LockDuration)
-	if known {
+	if w.blind.looks > 2 {
 		return
 	}
 	w.observe(Event{Kind: EventReceiveUnreadable, Detail: "the queue answers and cannot be looked at. As a rule a message in it has a property of a type that " +

@@ -107,6 +107,38 @@ func TestAQueueThatCannotBeLookedAtIsReceivedFromAllTheSame(t *testing.T) {
 	}
 }
 
+func TestOneLookThatFailsProvesNothing(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		looks := 0
+		b := &fakeBroker{open: func(int) *fakeReceiver {
+			return &fakeReceiver{
+				peek: func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
+					if looks++; looks%4 != 0 {
+						return nil, nil
+					}
+					<-ctx.Done()
+					return nil, ctx.Err()
+				},
+				renew: func(context.Context, *azservicebus.ReceivedMessage) error {
+					return &azservicebus.Error{Code: azservicebus.CodeLockLost}
+				},
+			}
+		}}
+		w := e.startOver(worker.Config{}, b)
+		for i := range 600 {
+			time.Sleep(10 * time.Second)
+			require.True(e, w.Health().Ready)
+			b.mu.Lock()
+			b.queue = append(b.queue, fakeMessage(fmt.Sprint(i), `{"n":1}`))
+			b.mu.Unlock()
+		}
+		require.Empty(e, e.logs.lines("receive_unreadable"))
+		require.Equal(e, 1, b.opens())
+		e.end(w)
+		require.Greater(e, looks, 50)
+	})
+}
+
 func TestABrokerThatDiesWhileNothingIsReceivedShows(t *testing.T) {
 	tests := []struct {
 		name   string

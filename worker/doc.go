@@ -44,6 +44,7 @@
 //	stray and missing lines                        TestAnOrderIsStoredWithItsLinesOrNotAtAll
 //	handler panics                                 TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone
 //	handler fails, is slow; store cannot judge     TestTheLastDeliveryIsDeadLetteredWithTheRealCause
+//	handler asks for a very late retry             TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce
 //	store fails in passing, answer lost            TestAPassingFaultIsRetriedInPlace
 //	store down, throttled, hanging, forbidden      TestAnOutageOfTheStoreCostsNoMessage, TestAnOutageAtTheLastDelivery...
 //	store or rights come late                      TestAWorkerStartsBeforeItsStoreAndItsRights

@@ -314,3 +314,29 @@ func TestAHandlerThatAsksForALaterRetryGetsIt(t *testing.T) {
 		e.end(w)
 	})
 }
+
+func TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce(t *testing.T) {
+	for _, after := range []time.Duration{15 * time.Minute, time.Hour, 100 * 24 * time.Hour} {
+		t.Run(after.String(), func(t *testing.T) {
+			bubble(t, servicebus.Queue{MaxDeliveryCount: 3}, func(e *env) {
+				calls := 0
+				e.handler = worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
+					calls++
+					return nil, worker.RetryAfter(after, errors.New("the other side is closed"))
+				})
+				e.sendOrdersQuietly(1)
+				w := e.start(worker.Config{MaxDeliveryCount: 3})
+				time.Sleep(9 * time.Minute)
+				require.Equal(e, 1, e.maxDeliveries())
+				time.Sleep(20 * time.Minute)
+				require.Equal(e, 2, e.maxDeliveries(), "given back after ten minutes, and held for twenty")
+				time.Sleep(time.Hour)
+				dead := e.deadLetters()
+				require.Len(e, dead, 1)
+				require.Equal(e, reason.HandlerError, dead[0].DeadLetterReason)
+				e.end(w)
+				require.Less(e, calls, 10)
+			})
+		})
+	}
+}

@@ -70,7 +70,7 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 		if r.Cause == 0 {
 			r = w.pass(ctx, d, r)
 		}
-		wait := w.waitFor(r, try)
+		wait := w.waitFor(d, r, try)
 		switch a := decide(w.factsOf(d, r, try, wait)); a {
 		case retry:
 			w.observe(w.eventOf(EventRetried, d, r))
@@ -168,11 +168,12 @@ func (w *Worker) holdFor(d *delivery) time.Duration {
 	return w.config.Retry.holdFor(d.message.DeliveryCount)
 }
 
-// waitFor returns the wait before the next try: what was asked for, or full jitter.
-func (w *Worker) waitFor(r Result, try int) time.Duration {
+// waitFor returns the wait before the next try: what was asked for, or full jitter. A handler that asks for more than may be
+// waited in this delivery gets that: given back at once, the message would come straight back, and spend all deliveries.
+func (w *Worker) waitFor(d *delivery, r Result, try int) time.Duration {
 	wait := fullJitter(w.config.Retry.Base, w.config.Retry.Max, try-1)
 	if r.Cause == CauseRetryLater && r.RetryAfter > 0 {
-		return r.RetryAfter
+		return max(min(r.RetryAfter, w.holdFor(d)-time.Since(d.received)-1), 1)
 	}
 	return max(wait, min(r.RetryAfter, maxHint))
 }

@@ -83,7 +83,7 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 		case interrupted:
 			continue
 		case cameBackEarly:
-			if w.lostAgain(begun) {
+			if w.lostEarly(begun) {
 				failures = 0
 			}
 		}

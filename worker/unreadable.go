@@ -38,7 +38,7 @@ func (w *Worker) contact(ctx context.Context, l *link) error {
 	if w.blind.now() {
 		return w.touch(ctx, l)
 	}
-	if w.blind.over() && !l.proven.Load() {
+	if (w.wary || w.blind.over()) && !l.proven.Load() {
 		// On links that stand the next look is short.
 		if err := w.touch(ctx, l); err != nil {
 			return err
@@ -100,18 +100,17 @@ func (w *Worker) unreadable() {
 		"the broker's client cannot read, decimal or char. Messages are received one at a time to isolate it; the broker dead-letters it in the end"})
 }
 
-// lostAgain takes note that the link of a receive call, begun at that time, was lost before anything came. Once that is
-// normal. Again, when a lock has ended in between, the cause may be a message that comes back each time and cannot be read:
-// one message at a time is asked for then, so that it takes no other down with it. It reports whether that may be so, and
-// the broker is not to blame.
-func (w *Worker) lostAgain(begun time.Time) bool {
-	now := time.Now()
-	again := now.Before(w.isolateUntil) || now.Sub(w.lostAt) < 2*w.config.LockDuration
-	w.lostAt = now
-	if again {
-		w.isolateUntil = now.Add(2 * w.config.LockDuration)
+// lostEarly takes note that the link of a receive call, begun at that time, was lost before anything came. As a rule that is
+// normal; the cause may also be a message that cannot be read, so the queue is looked at before the next call. It reports
+// whether the broker is not to blame, since it is known that there is such a message.
+func (w *Worker) lostEarly(begun time.Time) bool {
+	w.wary = true
+	if w.blind.looks == 0 {
+		return false
 	}
-	return again && now.Sub(begun) > shortStay
+	now := time.Now()
+	w.isolateUntil = now.Add(2 * w.config.LockDuration)
+	return now.Sub(begun) > shortStay
 }
 
 // cameAgain reports whether a message was delivered before. It may have come down with one that cannot be read: a link that

@@ -41,8 +41,7 @@ type Worker struct {
 	lastLink     *link
 	isolateUntil time.Time
 	blind        blindness
-	lostAt       time.Time // when a link was last lost while messages were awaited
-	wary         bool      // a message came again, so the queue is to be looked at before the next call
+	wary         bool      // messages came again, or a link was lost: the queue is looked at before the next call
 	contacted    time.Time // when the queue was last seen to answer
 	recheck      bool      // a message was seen waiting, and gets a moment to arrive
 	suspicion    suspicion

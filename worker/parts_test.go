@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -326,6 +327,8 @@ func TestSupervisedReturnsWhatTheCallReturned(t *testing.T) {
 	_, err = supervised(t.Context(), &crew{closed: true}, time.Second, func(context.Context) (int, error) { panic("nil map") }, nil)
 	require.Equal(t, faultPanic, classifyBroker(err))
 	require.ErrorContains(t, err, "nil map")
+	_, err = supervised(t.Context(), &crew{}, time.Second, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, nil)
+	require.ErrorContains(t, err, "Goexit")
 }
 
 func TestFullJitter(t *testing.T) {

@@ -49,14 +49,17 @@ func supervised[T any](ctx context.Context, c *crew, grace time.Duration, f func
 	done := make(chan answer[T]) // unbuffered: either the caller takes the result, or late does
 	left := make(chan struct{})
 	c.do(func() {
-		v, err := guarded(func() (T, error) { return f(ctx) })
-		select {
-		case done <- answer[T]{v, err}:
-		case <-left:
-			if late != nil {
-				late(v, err)
+		a := answer[T]{err: &panicError{value: "runtime.Goexit was called"}}
+		defer func() { // runtime.Goexit, of which testing.T.FailNow makes use, runs nothing else
+			select {
+			case done <- a:
+			case <-left:
+				if late != nil {
+					late(a.value, a.err)
+				}
 			}
-		}
+		}()
+		a.value, a.err = guarded(func() (T, error) { return f(ctx) })
 	})
 	select {
 	case a := <-done:

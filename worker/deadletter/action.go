@@ -79,7 +79,7 @@ func OfferOf(a Action, l *Letter, v Verdict, s Settings, c Choice, now time.Time
 	case Resubmit:
 		return offerResubmit(l, v, s, c, now)
 	case Discard:
-		return offerDiscard(v)
+		return offerDiscard(l, v)
 	}
 	return Offer{Action: a, Refused: "There is no such action."}
 }
@@ -98,7 +98,7 @@ func offerReprocess(v Verdict) Offer {
 	return o
 }
 
-func offerDiscard(v Verdict) Offer {
+func offerDiscard(l *Letter, v Verdict) Offer {
 	o := Offer{Action: Discard, Label: "Discard", Sentence: "Removes the dead letter. Nothing is stored or sent."}
 	switch v.Kind {
 	case AlreadyApplied:
@@ -112,6 +112,9 @@ func offerDiscard(v Verdict) Offer {
 		o.Refused = "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
 	default:
 		o.Warning = "Nobody can tell that this message was applied, so it may be lost for good. Export it first if anybody may ask."
+	}
+	if len(l.Damage) > 0 {
+		o.Refused = l.Unreachable()
 	}
 	return o
 }

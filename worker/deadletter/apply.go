@@ -152,22 +152,22 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, s := range r.Steps {
-		switch reachable, lies := there[s.Sequence]; {
+		switch unreachable, lies := there[s.Sequence]; {
 		case !lies:
 			delete(r.steps, s.Sequence)
 			r.report(absent(s))
-		case !reachable:
+		case unreachable != "":
 			delete(r.steps, s.Sequence)
-			r.report(absent(s).with(Refused, "Somebody has deferred the dead letter, so it cannot be reached here."))
+			r.report(absent(s).with(Refused, unreachable))
 		}
 	}
 	return nil
 }
 
-// present returns which of the letters of a range are there, and of each whether a sweep can meet it. It notes what it sees
-// for a resubmit.
-func (r *run) present(ctx context.Context, first, last int64) (map[int64]bool, error) {
-	there := map[int64]bool{}
+// present returns which of the letters of a range are there, and of each why no sweep can meet it, or "". It notes what it
+// sees for a resubmit.
+func (r *run) present(ctx context.Context, first, last int64) (map[int64]string, error) {
+	there := map[int64]string{}
 	for letters, err := range r.Letters(ctx, first, last) {
 		if err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ func (r *run) present(ctx context.Context, first, last int64) (map[int64]bool, e
 				r.seen.note(id, l.EnqueuedAt, l.Sequence, time.Now())
 			}
 			if _, ours := r.steps[l.Sequence]; ours {
-				there[l.Sequence] = !l.Deferred()
+				there[l.Sequence] = l.Unreachable()
 			}
 		}
 	}

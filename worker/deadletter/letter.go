@@ -3,6 +3,7 @@ package deadletter
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -111,6 +112,18 @@ func (l *Letter) Deliveries() uint32 {
 		return 0
 	}
 	return l.Message.Header.DeliveryCount
+}
+
+// Unreachable says why no sweep can meet the letter, or nothing.
+func (l *Letter) Unreachable() string {
+	switch {
+	case l.Deferred():
+		return "Somebody has deferred the dead letter, so it cannot be reached here."
+	case len(l.Damage) > 0:
+		return "The client library cannot read this dead letter (" + strings.Join(l.Damage, "; ") + "), so it can be looked at here and not " +
+			"taken out of the queue. Export it, and remove it with a tool that uses another library, such as the Service Bus Explorer of the portal."
+	}
+	return ""
 }
 
 // Deferred reports whether somebody has deferred the letter, so that no sweep can meet it.

@@ -73,7 +73,7 @@ const (
 	leftRefused    = "the action would be refused"
 	leftWarned     = "the action carries a warning that was not acknowledged"
 	leftMost       = "the plan is as long as it may be"
-	leftUnreached  = "it is deferred or has no sequence number"
+	leftUnreached  = "it is deferred, has no sequence number, or cannot be read by the client library"
 	leftOutOfOrder = "the store gave no answer"
 )
 
@@ -93,7 +93,7 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 	}
 	offer := OfferOf(action, item.Letter, item.Verdict, r.settings, p.Choice, time.Now())
 	switch {
-	case item.Letter.Sequence == 0 || item.Letter.Deferred():
+	case item.Letter.Sequence == 0 || item.Letter.Unreachable() != "":
 		return action, leftUnreached
 	case offer.Refused != "":
 		return action, leftRefused

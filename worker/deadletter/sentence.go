@@ -99,7 +99,7 @@ func Notices(l *Letter, s Settings, now time.Time) []Notice {
 		add(NoticeSession, "It belongs to session %q: later messages of the session may have been applied already, so the order of the session is lost.", id)
 	}
 	if l.Deferred() {
-		add(NoticeDeferred, "Somebody has deferred it, so it cannot be reached here.")
+		add(NoticeDeferred, "%s", l.Unreachable())
 	}
 	return out
 }

@@ -82,7 +82,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 }
 
 // collectorPercent lets the heap grow to five times what is alive between collections. That is a few MiB, so the collector
-// would run for every few messages: in the throughput benchmark GOGC=400 takes a third off the processor time of a message.
+// would run for every few messages: in the throughput benchmark it takes a fifth off the processor time of a message.
 const collectorPercent = 400
 
 // easeCollector sets the pace of the garbage collector unless somebody has: GOGC wins, and GOMEMLIMIT holds all the same.

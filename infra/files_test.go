@@ -29,6 +29,14 @@ func TestEveryParameterHasADefault(t *testing.T) {
 	}
 }
 
+// A blank after a comma is natural to write, and Azure refuses an address or an object id that begins with one.
+func TestListsFromTheEnvironmentMayHaveBlanks(t *testing.T) {
+	content := read(t, "main.bicepparam")
+	split := regexp.MustCompile(`split\(readEnvironmentVariable\('\w+', ''\), ','\)`)
+	require.Len(t, split.FindAllString(content, -1), 2)
+	require.Equal(t, 2, strings.Count(content, ", ','), each => trim(each)),\n  each => !empty(each)\n)"))
+}
+
 func TestMainPassesEveryParameterOn(t *testing.T) {
 	parameter := regexp.MustCompile(`(?m)^param (\w+) `)
 	content := read(t, "main.bicep")

@@ -85,8 +85,8 @@ param backlogMessages int = 0
 @minValue(0)
 param monthlyBudget int = 0
 
-@description('First day of the month in which the budget starts. Keep it once deployed: another date can be refused.')
-param budgetStartDate string = utcNow('yyyy-MM-01')
+@description('First day of the month in which the budget is made, such as 2026-01-01; needed with a budget. Keep it for good: a date in the past cannot be chosen anew, and that of a budget cannot be changed.')
+param budgetStartDate string = ''
 
 var names = namesFor(subscription().subscriptionId, environmentName, location)
 

@@ -7,9 +7,10 @@ param location = readEnvironmentVariable('AZURE_LOCATION', 'westeurope')
 param operatorPrincipalId = readEnvironmentVariable('AZURE_PRINCIPAL_ID', '')
 param operatorPrincipalType = readEnvironmentVariable('AZURE_PRINCIPAL_TYPE', 'User')
 
-param producerPrincipalIds = empty(readEnvironmentVariable('ORDERWORKER_PRODUCERS', ''))
-  ? []
-  : split(readEnvironmentVariable('ORDERWORKER_PRODUCERS', ''), ',')
+param producerPrincipalIds = filter(
+  map(split(readEnvironmentVariable('ORDERWORKER_PRODUCERS', ''), ','), each => trim(each)),
+  each => !empty(each)
+)
 param serviceBusSku = readEnvironmentVariable('ORDERWORKER_SERVICEBUS_SKU', 'Standard')
 param scalerRoleScope = readEnvironmentVariable('ORDERWORKER_SCALER_ROLE_SCOPE', 'queue')
 param cosmosCapacity = readEnvironmentVariable('ORDERWORKER_COSMOS_CAPACITY', 'serverless')
@@ -20,8 +21,10 @@ param registrySku = readEnvironmentVariable('ORDERWORKER_REGISTRY_SKU', 'Standar
 param registryPublicAccess = bool(readEnvironmentVariable('ORDERWORKER_REGISTRY_PUBLIC', 'true'))
 param privateNetworking = bool(readEnvironmentVariable('ORDERWORKER_PRIVATE_NETWORKING', 'false'))
 param telemetryAgent = bool(readEnvironmentVariable('ORDERWORKER_TELEMETRY_AGENT', 'false'))
-param alertEmails = empty(readEnvironmentVariable('ORDERWORKER_ALERT_EMAILS', ''))
-  ? []
-  : split(readEnvironmentVariable('ORDERWORKER_ALERT_EMAILS', ''), ',')
+param alertEmails = filter(
+  map(split(readEnvironmentVariable('ORDERWORKER_ALERT_EMAILS', ''), ','), each => trim(each)),
+  each => !empty(each)
+)
 param backlogMessages = int(readEnvironmentVariable('ORDERWORKER_BACKLOG_MESSAGES', '0'))
 param monthlyBudget = int(readEnvironmentVariable('ORDERWORKER_MONTHLY_BUDGET', '0'))
+param budgetStartDate = readEnvironmentVariable('ORDERWORKER_BUDGET_START', '')

@@ -6,7 +6,7 @@ param budgetName string
 @description('Amount a month, in the currency of the subscription.')
 param amount int
 
-@description('First day of the first month, such as 2026-01-01. Keep it once deployed: another date can be refused.')
+@description('First day of the first month, such as 2026-01-01. No default: the date of a budget cannot be changed, so that one which follows the calendar would fail every deployment of a later month.')
 param startDate string
 
 @description('Action group to notify.')
@@ -22,7 +22,9 @@ resource budget 'Microsoft.Consumption/budgets@2026-06-01' = {
     amount: amount
     timeGrain: 'Monthly'
     timePeriod: {
-      startDate: startDate
+      startDate: empty(startDate)
+        ? fail('budgetStartDate is empty: set ORDERWORKER_BUDGET_START to the first day of this month, such as 2026-01-01, and keep it.')
+        : startDate
     }
     notifications: {
       actual80: {

@@ -7,4 +7,3 @@ param telemetryAgent = true
 param cosmosCapacity = 'free'
 param cosmosBuiltInDataRole = true
 param scalerRoleScope = 'namespace'
-param budgetStartDate = '2026-01-01'

@@ -184,6 +184,23 @@ func TestRoleAssignmentsNameTheirPrincipalAndItsKind(t *testing.T) {
 	}
 }
 
+func TestNoAssignmentIsMadeTwice(t *testing.T) {
+	senders := map[string]int{}
+	for _, snapshot := range mainSnapshots {
+		seen := map[string]bool{}
+		for _, r := range resources(t, snapshot, "Microsoft.Authorization/roleAssignments") {
+			p := r.Properties
+			key := strings.ToLower(p["principalId"].(string) + " " + p["roleDefinitionId"].(string) + " " + r.Name)
+			require.False(t, seen[key], "%s in %s", key, snapshot)
+			seen[key] = true
+			if strings.Contains(key, "69a216fc-b8fb-44d8-bc22-1f3c2cd27a39") {
+				senders[snapshot]++
+			}
+		}
+	}
+	require.Equal(t, 2, senders["telemetry"], "the operator, who is named as a producer too, and one producer, who is named twice")
+}
+
 func TestPrivateNetworkingClosesEveryDoor(t *testing.T) {
 	require.Equal(t, "Disabled", one(t, "production", "Microsoft.ServiceBus/namespaces").Properties["publicNetworkAccess"])
 	require.Equal(t, "Disabled", one(t, "production", "Microsoft.DocumentDB/databaseAccounts").Properties["publicNetworkAccess"])

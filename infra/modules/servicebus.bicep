@@ -115,8 +115,12 @@ resource platformReadsNamespace 'Microsoft.Authorization/roleAssignments@2022-04
   }
 }
 
+// An assignment is named by its principal: one that stands in the list twice, or is the operator as well, would be the
+// same resource twice, which is refused.
+var producers = filter(union(map(producerPrincipalIds, id => toLower(id)), []), id => id != toLower(operatorPrincipalId))
+
 resource producersSend 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for principalId in producerPrincipalIds: {
+  for principalId in producers: {
     name: guid(queue.id, principalId, roleIds.sender)
     scope: queue
     properties: {

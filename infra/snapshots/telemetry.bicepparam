@@ -1,9 +1,15 @@
 using '../main.bicep'
 
-// The telemetry agent, and the fallbacks for roles.
+// The telemetry agent, the fallbacks for roles, and an operator who sends too.
 param environmentName = 'telemetry'
 param location = 'westeurope'
 param telemetryAgent = true
 param cosmosCapacity = 'free'
 param cosmosBuiltInDataRole = true
 param scalerRoleScope = 'namespace'
+param operatorPrincipalId = '11111111-1111-1111-1111-aaaaaaaaaaaa'
+param producerPrincipalIds = [
+  '11111111-1111-1111-1111-AAAAAAAAAAAA'
+  '22222222-2222-2222-2222-222222222222'
+  '22222222-2222-2222-2222-222222222222'
+]

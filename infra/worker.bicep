@@ -52,8 +52,8 @@ param consumer string = ''
 @description('Lets a small document that expires decide, beside the order. Then a key is remembered for markerRetention of limits.json; without it a key is remembered as long as its order.')
 param markers bool = false
 
-@description('Least severe log lines to write.')
-@allowed(['debug', 'info', 'warn', 'error'])
+@description('Least severe log lines to write. Not less than info: the line that says that a replica is ready again ends an alert.')
+@allowed(['debug', 'info'])
 param logLevel string = 'info'
 
 @description('Further settings of the worker by the names of their variables, such as {"WORKER_HASH_IGNORE":"/sentAt"}. They win over those above.')
@@ -208,8 +208,15 @@ var markerSettings = markers
     ]
   : []
 
+// The telemetry agent names itself to the container as the endpoint of all signals and takes no metrics: each export would
+// fail, with a log line every minute.
 var exporterSettings = empty(otlpEndpoint)
-  ? []
+  ? [
+      {
+        name: 'OTEL_METRICS_EXPORTER'
+        value: 'none'
+      }
+    ]
   : [
       {
         name: 'OTEL_EXPORTER_OTLP_ENDPOINT'

@@ -107,7 +107,7 @@ func settings(t *testing.T) map[string]string {
 // platformVariables are read by the Azure SDK, by OpenTelemetry and by the Go runtime.
 var platformVariables = []string{
 	"AZURE_CLIENT_ID", "AZURE_TOKEN_CREDENTIALS", "GOMEMLIMIT", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES",
-	"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_HEADERS",
+	"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_METRICS_EXPORTER",
 }
 
 func TestEveryVariableOfTheContainerIsReadByTheWorker(t *testing.T) {
@@ -238,6 +238,18 @@ func TestScaleRuleAsksTheQueueByIdentity(t *testing.T) {
 	require.NotContains(t, metadata["namespace"], ".", "the scaler adds the suffix itself")
 	require.Equal(t, environment(t, "worker")["SERVICEBUS_QUEUE"], metadata["queueName"])
 	require.Equal(t, strconv.Itoa(l.MessagesPerReplica), metadata["messageCount"])
+}
+
+// The alert on a replica that is not ready ends with the line that it is ready again, or has stopped, which are of level
+// info: with a higher level it would stay for hours after each incident.
+func TestTemplateOffersNoLogLevelThatBlindsAnAlert(t *testing.T) {
+	require.Regexp(t, `(?m)^@allowed\(\['debug', 'info'\]\)\nparam logLevel string = 'info'$`, read(t, "worker.bicep"))
+}
+
+// Application Insights takes no metrics from the telemetry agent, which names itself as the endpoint of all signals.
+func TestMetricsGoNowhereWithoutACollector(t *testing.T) {
+	require.Equal(t, "none", environment(t, "worker")["OTEL_METRICS_EXPORTER"])
+	require.NotContains(t, environment(t, "worker-production"), "OTEL_METRICS_EXPORTER", "it has a collector of its own")
 }
 
 func TestAlertQueriesUseTheWorkersOwnWords(t *testing.T) {

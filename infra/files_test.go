@@ -55,6 +55,15 @@ func TestAzdFindsATemplateForTheService(t *testing.T) {
 	require.NoFileExists(t, "main.parameters.json", "azd takes main.bicepparam; two would differ one day")
 }
 
+func TestDeploymentWithoutAnImageIsRefusedAtOnce(t *testing.T) {
+	fallback := regexp.MustCompile(`readEnvironmentVariable\('SERVICE_WORKER_IMAGE_NAME', '([^']+)'\)`).FindStringSubmatch(read(t, "worker.bicepparam"))
+	require.NotNil(t, fallback)
+	content := read(t, "worker.bicep")
+	require.Contains(t, content, "var chosenImage = image == '"+fallback[1]+"'\n  ? fail(")
+	require.Len(t, regexp.MustCompile(`(?m)^ +image: (\w+)$`).FindAllString(content, -1), 2)
+	require.NotRegexp(t, `(?m)^ +image: image$`, content)
+}
+
 func TestDockerfileNeedsNoBuildKitAndGivesAPlainImage(t *testing.T) {
 	content := read(t, "../Dockerfile")
 	for _, bad := range []string{"--mount", "# syntax", "<<", "apt-get"} {

@@ -72,6 +72,11 @@ param otlpProtocol string = 'http/protobuf'
 @description('Key Vault secret that holds the headers of the OTLP endpoint, such as an API key. The worker identity must be allowed to read it.')
 param otlpHeadersSecretUri string = ''
 
+// What worker.bicepparam says where nobody has named an image: it would be looked for at Docker Hub for a quarter of an hour.
+var chosenImage = image == 'orderworker:none'
+  ? fail('There is no image: azd deploy builds one, or set SERVICE_WORKER_IMAGE_NAME to one that the registry has.')
+  : image
+
 var limits = loadJsonContent('limits.json')
 var names = namesFor(subscription().subscriptionId, environmentName, location)
 var chosenSize = limits.sizes[size]
@@ -299,7 +304,7 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
         ? [
             {
               name: 'check'
-              image: image
+              image: chosenImage
               args: ['check']
               env: environmentVariables
               resources: {
@@ -312,7 +317,7 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
       containers: [
         {
           name: 'worker'
-          image: image
+          image: chosenImage
           args: ['run']
           env: environmentVariables
           resources: {

@@ -1,4 +1,5 @@
-# Builds without BuildKit too (ACR Tasks, older docker, buildah): no cache mounts, no here-documents, no syntax line.
+# Builds without BuildKit too (older docker, podman, buildah): no cache mounts, no here-documents, no syntax line. ACR Tasks,
+# which is az acr build, does not understand --platform in a FROM line: see docs/deploy.md for the command that takes it out.
 # With BuildKit the compiler runs on the builder's own platform and cross-compiles; elsewhere BUILDPLATFORM is unset.
 ARG GO_VERSION=1.26
 FROM --platform=${BUILDPLATFORM:-linux/amd64} docker.io/library/golang:${GO_VERSION}-bookworm AS build

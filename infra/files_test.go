@@ -85,6 +85,20 @@ func TestDockerfileNeedsNoBuildKitAndGivesAPlainImage(t *testing.T) {
 	require.Contains(t, content, "ARG GO_VERSION="+version[1]+"\n")
 }
 
+// ACR Tasks reads the FROM lines itself before it builds, and knows the forms FROM image and FROM image AS name only.
+func TestRegistryCanBuildWhatThePageMakesOfTheDockerfile(t *testing.T) {
+	command := regexp.MustCompile(`(?m)^sed 's/(\^FROM [^/]+)/FROM /' Dockerfile > Dockerfile\.acr\naz acr build .* -f Dockerfile\.acr .*$`)
+	m := command.FindStringSubmatch(read(t, "../docs/deploy.md"))
+	require.NotNil(t, m)
+	content := regexp.MustCompile("(?m)"+m[1]).ReplaceAllString(read(t, "../Dockerfile"), "FROM ")
+	from := regexp.MustCompile(`(?m)^FROM .*$`).FindAllString(content, -1)
+	require.Len(t, from, 2)
+	for _, line := range from {
+		require.Regexp(t, `^FROM [\w./:\-${}]+( AS \w+)?$`, line)
+		require.NotContains(t, line, ":-", "only the plain form of a variable is expanded")
+	}
+}
+
 // emulatorQueue is a queue in the configuration of the official emulator.
 type emulatorQueue struct {
 	Name       string

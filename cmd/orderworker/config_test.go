@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,33 @@ func TestVariablesThatLookLikeOursAreRefusedAndOthersAreLeftAlone(t *testing.T) 
 			require.EqualError(t, err, tt.variable+": there is no such setting; did you mean "+tt.meant+"?")
 		})
 	}
+}
+
+func TestVariablesThatKubernetesGivesForAServiceAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	services := []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"}
+	of := func(name string) []string {
+		port := name + "_PORT"
+		return []string{name + "_SERVICE_HOST=10.0.0.1", name + "_SERVICE_PORT=8080", name + "_SERVICE_PORT_HTTP=8080", port + "=tcp://10.0.0.1:8080",
+			port + "_8080_TCP=tcp://10.0.0.1:8080", port + "_8080_TCP_ADDR=10.0.0.1", port + "_8080_TCP_PORT=8080", port + "_8080_TCP_PROTO=tcp"}
+	}
+	_, err := settle(t, slices.Concat(services, of("WORKER"), of("WORKER_HEALTH"), of("WORKER_PORT_LOG"), of("WORKER_LOG"), of("SERVICEBUS")))
+	require.NoError(t, err)
+	_, err = settle(t, append(services, "WORKER_HEALTH_PORT=8080"))
+	require.ErrorContains(t, err, "WORKER_HEALTH_PORT: there is no such setting", "without a service of that name it is a slip of the pen")
+}
+
+func TestQuotesAndLineBreaksAroundAValueAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := settle(t, []string{
+		`SERVICEBUS_NAMESPACE_FQDN="shop.servicebus.windows.net"`, "COSMOS_ENDPOINT='https://shop.documents.azure.com'", "SERVICEBUS_QUEUE=orders\r",
+		`WORKER_CONSUMER="billing"`, `COSMOS_KEY="c2VjcmV0"`, `WORKER_HASH_IGNORE="/sentAt"`, `COSMOS_DATABASE="`,
+	})
+	for _, name := range []string{"SERVICEBUS_NAMESPACE_FQDN", "COSMOS_ENDPOINT", "WORKER_CONSUMER", "COSMOS_KEY", "WORKER_HASH_IGNORE"} {
+		require.ErrorContains(t, err, name+": the value stands in quotes")
+	}
+	require.ErrorContains(t, err, `SERVICEBUS_QUEUE: "orders\r" begins or ends with a blank or a line break`)
+	require.NotContains(t, err.Error(), "c2VjcmV0", "a key never shows")
 }
 
 func TestDistancesAreCountedInSteps(t *testing.T) {

@@ -27,6 +27,25 @@ func misspelt(name string, table []setting) error {
 	return fmt.Errorf("%s: there is no such setting; did you mean %s?", name, best)
 }
 
+// ofService reports whether a variable is one of those that Kubernetes gives to every container for each service beside it:
+// for a service worker-health there are WORKER_HEALTH_SERVICE_HOST, WORKER_HEALTH_PORT, WORKER_HEALTH_PORT_8080_TCP and more.
+func ofService(name string, values map[string]string) bool {
+	for _, mark := range []string{"_SERVICE_HOST", "_SERVICE_PORT", "_PORT"} {
+		for from := 0; ; {
+			at := strings.Index(name[from:], mark)
+			if at < 0 {
+				break
+			}
+			from += at
+			if _, known := values[name[:from]+"_SERVICE_HOST"]; known {
+				return true
+			}
+			from += len(mark)
+		}
+	}
+	return false
+}
+
 // resembles reports whether a variable looks like a misspelt setting, and in how many places they differ. Lower case and
 // dashes count as misspelt. What begins with our own prefix may differ more, and may have another last word.
 func resembles(name, setting string) (distance int, close bool) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func resolveTable(environ []string, flags *pflag.FlagSet, table []setting, check
 		if value == "" {
 			continue
 		}
-		if err := s.apply(&c, value); err != nil {
+		if err := s.take(&c, value); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", s.env, err))
 		}
 	}
@@ -85,6 +86,17 @@ func resolveTable(environ []string, flags *pflag.FlagSet, table []setting, check
 		return c, withCode(exitUsage, fmt.Errorf("the configuration is wrong in %d place(s):\n%w", len(faults), errors.Join(indent(faults)...)))
 	}
 	return c, nil
+}
+
+// take applies a value. Quotes around it would be part of it: a shell takes them away, but docker's --env-file and some forms
+// do not, and a consumer that has them in its name is another consumer.
+func (s setting) take(c *config, value string) error {
+	for _, quote := range []string{`"`, `'`} {
+		if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+			return errors.New("the value stands in quotes, which are part of it here. Remove them: only a shell takes them away, docker --env-file does not")
+		}
+	}
+	return s.apply(c, value)
 }
 
 func indent(faults []error) []error {
@@ -102,7 +114,9 @@ func ownVariables(environ []string) (map[string]string, []error) {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		values[name] = value
-		if err := misspelt(name, table); err != nil {
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := misspelt(name, table); err != nil && !ofService(name, values) {
 			faults = append(faults, err)
 		}
 	}
@@ -119,6 +133,8 @@ func queueName(c *config, v string) error {
 	switch {
 	case strings.Contains(path, "/subscriptions/"):
 		return fmt.Errorf("%q is a subscription of a topic. Let it forward to a queue, and give that queue", v)
+	case path != strings.TrimSpace(path):
+		return fmt.Errorf("%q begins or ends with a blank or a line break, which no queue has in its name", v)
 	case strings.Contains(path, "/$"):
 		return fmt.Errorf("%q is a part of a queue. Give the queue itself; for its dead letters there is orderworker deadletter", v)
 	}

@@ -2,6 +2,9 @@ package infra_test
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -53,6 +56,20 @@ func TestAzdFindsATemplateForTheService(t *testing.T) {
 	require.FileExists(t, service[1]+".bicepparam")
 	require.Contains(t, read(t, service[1]+".bicepparam"), "SERVICE_"+strings.ToUpper(service[1])+"_IMAGE_NAME", "azd names the pushed image so")
 	require.NoFileExists(t, "main.parameters.json", "azd takes main.bicepparam; two would differ one day")
+}
+
+// Only Go is needed for the tests; the race detector needs a C compiler besides.
+func TestSuiteRunsWhereThereIsNoCompilerForC(t *testing.T) {
+	for cgo, want := range map[string]string{"0": "go test -shuffle=on ./...", "1": "go test -race -shuffle=on ./..."} {
+		c := exec.Command("make", "-n", "-C", "..", "test", "GO=go")
+		c.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "MAKEFLAGS=")
+		said, err := c.CombinedOutput()
+		if errors.Is(err, exec.ErrNotFound) {
+			t.Skip("there is no make here")
+		}
+		require.NoError(t, err, string(said))
+		require.Contains(t, strings.Join(strings.Fields(string(said)), " "), want)
+	}
 }
 
 func TestDeploymentWithoutAnImageIsRefusedAtOnce(t *testing.T) {

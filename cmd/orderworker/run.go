@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -60,7 +61,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 	}
 	log := t.newLogger(cfg, sys.stdout)
 	reportTelemetryFaults(slog.New(cfg.logHandler(sys.stdout)))
-	defer flush(t, log)
+	defer flush(t, log, abort)
 	w, closeStore, err := cfg.newWorker(ctx, t, log)
 	if err != nil {
 		return err
@@ -152,8 +153,18 @@ func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), er
 	return func() { server.Close() }, nil
 }
 
-func flush(t *telemetry, log *slog.Logger) {
+// flush sends the last telemetry, unless a second signal does not want to wait for a collector that is silent.
+func flush(t *telemetry, log *slog.Logger, abort <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-abort:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
 	defer cancel()
 	if err := t.shutdown(ctx); err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "telemetry was not sent completely", slog.String("error", err.Error()))

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
@@ -61,4 +64,34 @@ func TestFaultsOfTelemetryAreLogLines(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
 	require.Equal(t, "telemetry cannot be exported", line["msg"])
 	require.Equal(t, "the collector is away", line["error"])
+}
+
+func TestASilentCollectorDelaysAStopAndNotASecondSignal(t *testing.T) {
+	t.Parallel()
+	silent := &telemetry{stop: []func(context.Context) error{func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}}
+	for _, tt := range []struct {
+		name   string
+		second time.Duration
+		want   time.Duration
+	}{
+		{"one signal", 0, flushTimeout},
+		{"a second one before", -time.Second, 0},
+		{"a second one meanwhile", time.Second, time.Second},
+		{"a second one too late", time.Minute, flushTimeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				abort := make(chan struct{})
+				if tt.second < 0 {
+					close(abort)
+				} else if tt.second > 0 {
+					time.AfterFunc(tt.second, func() { close(abort) })
+				}
+				began := time.Now()
+				flush(silent, slog.New(slog.DiscardHandler), abort)
+				require.Equal(t, tt.want, time.Since(began))
+			})
+		})
+	}
 }

@@ -64,6 +64,11 @@ func TestAWrongUseIsSaidInPlainWords(t *testing.T) {
 	}
 }
 
+func TestHealthIsAskedThroughNoProxy(t *testing.T) {
+	t.Parallel()
+	require.Nil(t, direct.Transport.(*http.Transport).Proxy, "HTTP_PROXY would be asked for a worker that listens on the container's own address")
+}
+
 func TestHealthIsAskedAtTheAddressOfTheWorker(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

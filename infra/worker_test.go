@@ -147,6 +147,20 @@ func TestContainerIsToldAllThatTheQueueWasMadeWith(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(l.Store.MarkerRetention.Seconds, 10)+"s", marked["WORKER_MARKER_TTL"])
 }
 
+// Whoever reviews dead letters with another consumer, key or marker than the worker has is told that nothing was applied.
+func TestDeskTakesEverySettingFromTheApp(t *testing.T) {
+	m := regexp.MustCompile(`test\("(\^[^"]+)"\)`).FindStringSubmatch(read(t, "../docs/deploy.md"))
+	require.NotNil(t, m)
+	taken := regexp.MustCompile(m[1])
+	for name := range settings(t) {
+		require.Regexp(t, taken, name)
+	}
+	for _, name := range platformVariables {
+		require.NotRegexp(t, taken, name, "on a desk there is no managed identity")
+	}
+	require.Contains(t, read(t, "../docs/operations.md"), "(deploy.md#first-minutes)")
+}
+
 func TestDefaultsOfTheWorkerAreTheLimits(t *testing.T) {
 	l := limits(t)
 	known := settings(t)

@@ -257,6 +257,8 @@ func TestScaleRuleAsksTheQueueByIdentity(t *testing.T) {
 // The alert on a replica that is not ready ends with the line that it is ready again, or has stopped, which are of level
 // info: with a higher level it would stay for hours after each incident.
 func TestTemplateOffersNoLogLevelThatBlindsAnAlert(t *testing.T) {
+	require.Contains(t, read(t, "../docs/operations.md"), "It looks back six hours")
+	require.Regexp(t, `(?s)name: 'orderworker-not-ready'[^}]*window: 'PT6H'`, read(t, "modules/alerts.bicep"))
 	require.Regexp(t, `(?m)^@allowed\(\['debug', 'info'\]\)\nparam logLevel string = 'info'$`, read(t, "worker.bicep"))
 }
 

@@ -53,8 +53,7 @@ type answer struct {
 // Nothing of it quotes a URL or a body: both hold the ids of messages.
 func answerTo(err error) answer {
 	if e, ok := errors.AsType[*tokenError](err); ok {
-		line, _, _ := strings.Cut(e.err.Error(), "\n")
-		return answer{failure: noToken, text: "no token for the account: " + line}
+		return answer{failure: noToken, text: "no token for the account: " + tokenText(e.err)}
 	}
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		if e.RawResponse == nil {

@@ -32,6 +32,15 @@ func TestEveryParameterHasADefault(t *testing.T) {
 	}
 }
 
+// azd takes characters in the name of an environment that some resources do not take in theirs.
+func TestNameOfAnEnvironmentIsCheckedBeforeAnythingIsMade(t *testing.T) {
+	content := read(t, "names.bicep")
+	require.Contains(t, content, "filter(['_', '.', '(', ')', ' ', '--'], each => contains(environmentName, each))")
+	for _, name := range []string{"resourceGroup: 'rg", "managedEnvironment: 'cae", "workspace: 'log"} {
+		require.Contains(t, content, name+"-orderworker-${checked(environmentName)}'")
+	}
+}
+
 // A blank after a comma is natural to write, and Azure refuses an address or an object id that begins with one.
 func TestListsFromTheEnvironmentMayHaveBlanks(t *testing.T) {
 	content := read(t, "main.bicepparam")

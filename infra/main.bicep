@@ -4,7 +4,7 @@ targetScope = 'subscription'
 
 import { namesFor } from 'names.bicep'
 
-@description('Name of the environment, such as dev or prod; part of resource names.')
+@description('Name of the environment, such as dev or prod; part of resource names. Letters, digits and single dashes between them.')
 @minLength(1)
 @maxLength(20)
 param environmentName string = 'dev'

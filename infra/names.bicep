@@ -49,21 +49,30 @@ type resourceNames = {
   network: string
 }
 
+@description('Returns the name of an environment, or refuses it. azd takes characters in it that the workspace and the Container Apps environment do not, which would be known only when half of the resources are there.')
+func checked(environmentName string) string =>
+  empty(filter(['_', '.', '(', ')', ' ', '--'], each => contains(environmentName, each))) && !startsWith(
+      environmentName,
+      '-'
+    ) && !endsWith(environmentName, '-')
+    ? environmentName
+    : fail('The name of the environment may hold letters, digits and single dashes between them: ${environmentName}')
+
 @description('Returns the resource names of one environment. Host names carry a digest of subscription, environment and region, since they must be unique in the world.')
 @export()
 func namesFor(subscriptionId string, environmentName string, location string) resourceNames => {
-  resourceGroup: 'rg-orderworker-${environmentName}'
+  resourceGroup: 'rg-orderworker-${checked(environmentName)}'
   serviceBus: 'sb-orderworker-${toLower(uniqueString(subscriptionId, environmentName, location))}'
   queue: 'orders'
   cosmos: 'cosmos-orderworker-${toLower(uniqueString(subscriptionId, environmentName, location))}'
   database: 'orders'
   container: 'orders'
   registry: 'crorderworker${toLower(uniqueString(subscriptionId, environmentName, location))}'
-  managedEnvironment: 'cae-orderworker-${environmentName}'
+  managedEnvironment: 'cae-orderworker-${checked(environmentName)}'
   app: 'ca-orderworker'
   workerIdentity: 'id-orderworker-worker-${environmentName}'
   platformIdentity: 'id-orderworker-platform-${environmentName}'
-  workspace: 'log-orderworker-${environmentName}'
+  workspace: 'log-orderworker-${checked(environmentName)}'
   applicationInsights: 'appi-orderworker-${environmentName}'
   actionGroup: 'ag-orderworker-${environmentName}'
   network: 'vnet-orderworker-${environmentName}'

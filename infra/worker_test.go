@@ -216,6 +216,22 @@ func TestContainerIsProbedWhereTheWorkerAnswers(t *testing.T) {
 	}
 }
 
+// Health is served after the first look at the store, which an identity or an account that is silent draws out to its end.
+func TestStartupProbeOutlastsTheFirstLookAtTheStore(t *testing.T) {
+	m := regexp.MustCompile(`const openTimeout = (\d+) \* time\.Second`).FindStringSubmatch(read(t, "../cmd/orderworker/build.go"))
+	require.NotNil(t, m)
+	look, err := strconv.ParseFloat(m[1], 64)
+	require.NoError(t, err)
+	for _, snapshot := range workerSnapshots {
+		for _, probe := range at(t, app(t, snapshot).Properties, "template", "containers", 0, "probes").([]any) {
+			if at(t, probe, "type") == "Startup" {
+				patience := at(t, probe, "periodSeconds").(float64) * at(t, probe, "failureThreshold").(float64)
+				require.GreaterOrEqual(t, patience, look+4, "a process needs time to start besides, on a quarter of a core")
+			}
+		}
+	}
+}
+
 func TestReplicaHasTimeToDrain(t *testing.T) {
 	for _, snapshot := range workerSnapshots {
 		template := at(t, app(t, snapshot).Properties, "template")

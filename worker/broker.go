@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
@@ -32,7 +33,8 @@ type Broker interface {
 	Queue() string
 }
 
-// NewBroker returns a broker for one queue. It asks client for a new client for each receiver, and closes it with it.
+// NewBroker returns a broker for one queue. It asks client for a new client for each receiver, and closes it with it, so
+// client must make one each time.
 func NewBroker(client func() (*azservicebus.Client, error), queue string) Broker {
 	return &sdkBroker{client: client, queue: queue}
 }
@@ -40,13 +42,14 @@ func NewBroker(client func() (*azservicebus.Client, error), queue string) Broker
 type sdkBroker struct {
 	client func() (*azservicebus.Client, error)
 	queue  string
+	last   atomic.Pointer[azservicebus.Client] // of the newest receiver
 }
 
 func (b *sdkBroker) Queue() string { return b.queue }
 
 // Open does no I/O: the client connects with the first call.
 func (b *sdkBroker) Open(ctx context.Context) (Receiver, error) {
-	client, err := b.client()
+	client, err := b.newClient()
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +58,23 @@ func (b *sdkBroker) Open(ctx context.Context) (Receiver, error) {
 		return nil, errors.Join(err, client.Close(ctx))
 	}
 	return &sdkReceiver{Receiver: r, client: client}, nil
+}
+
+// newClient asks for a client, and says so when the program gave a function that makes none.
+func (b *sdkBroker) newClient() (*azservicebus.Client, error) {
+	if b.client == nil {
+		return nil, errors.New("NewBroker was given no function that makes clients")
+	}
+	client, err := b.client()
+	switch {
+	case err != nil:
+		return nil, err
+	case client == nil:
+		return nil, errors.New("the function given to NewBroker returned neither a client nor an error")
+	case b.last.Swap(client) == client:
+		return nil, errors.New("the function given to NewBroker returned the client of the receiver before, which was closed with it: it must make a new client each time")
+	}
+	return client, nil
 }
 
 // sdkReceiver is a receiver that owns its client.

@@ -78,6 +78,7 @@
 //	stop while messages wait, slow network         TestAStopCostsAMessageAtMostOneDelivery
 //	rolling restarts                               TestTenRollingRestartsUnderLoadCostAMessageADeliveryEachAtMost
 //	credit left out                                TestNoCreditIsLeftOutWhileNothingIsReceived
+//	a program that is put together wrongly         TestWhatIsMissingIsSaidBeforeTheFirstMessage, TestABrokerSaysWhatIsWrong...
 //	hours of small faults                          TestHoursOfSmallFaultsLeaveNothingBehind
 //
 // Package cosmosstore states the same for the faults of the store. Package storetest has the contract between the two.

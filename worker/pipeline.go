@@ -48,7 +48,7 @@ func NewPipeline(c Config, s Store, h Handler) (*Pipeline, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if s == nil || h == nil {
+	if absent(s) || absent(h) {
 		return nil, errors.New("worker: a store and a handler are needed")
 	}
 	a, err := admission.New(c.Admission)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,8 +55,11 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b == nil {
+	if absent(b) {
 		return nil, errors.New("worker: a broker is needed")
+	}
+	if b.Queue() == "" {
+		return nil, errors.New("worker: the broker needs the name of a queue")
 	}
 	c = c.withDefaults()
 	w := &Worker{
@@ -83,10 +87,23 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	if c.MeterProvider != nil {
 		w.observers = append(w.observers, w.telemetry)
 	}
-	if c.Observer != nil {
+	if !absent(c.Observer) {
 		w.observers = append(w.observers, c.Observer)
 	}
 	return w, nil
+}
+
+// absent reports whether there is nothing behind an interface: no value, or a nil function or pointer that has a type, as
+// what is left of an Open whose error was overlooked. Each message would panic on it, and be put aside for that.
+func absent(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Func, reflect.Pointer:
+		return r.IsNil()
+	default:
+		return false
+	}
 }
 
 func (w *Worker) observe(e Event) { w.observers.Observe(e) }

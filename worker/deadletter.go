@@ -1,11 +1,14 @@
 package worker
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
 // The names of the properties that the worker sets on a message when it dead-letters it, for programs to read.
@@ -14,7 +17,8 @@ const (
 	PropertyDocumentID  = "orderworker-document-id"
 	PropertyStoredHash  = "orderworker-stored-hash"
 	PropertyArrivedHash = "orderworker-arrived-hash"
-	// PropertyPaths lists the JSON pointers at which a conflict differs, one a line.
+	// PropertyPaths lists the JSON pointers at which a conflict differs, one a line. One that holds a control character, such
+	// as a line feed, is written as a string of JSON, in quotes; every other begins with a slash.
 	PropertyPaths   = "orderworker-paths"
 	PropertyVersion = "orderworker-version"
 )
@@ -54,7 +58,7 @@ func noteOf(r Result, version string) deadLetterNote {
 	if e := r.Outcome.Existing; e != nil && e.Fingerprint != nil && r.Cause == CauseContradicted {
 		set(PropertyStoredHash, e.Fingerprint.Hash)
 		set(PropertyArrivedHash, r.ArrivedHash)
-		set(PropertyPaths, strings.Join(paths(r), "\n"))
+		set(PropertyPaths, strings.Join(paths(r.Differences), "\n"))
 	}
 	return n
 }
@@ -73,7 +77,7 @@ func describe(r Result) string {
 			text += " at " + e.CommittedAt.UTC().Format(time.RFC3339)
 		}
 		text += fmt.Sprintf(". Stored hash %s, arrived hash %s.", e.Fingerprint.Hash, r.ArrivedHash)
-		if p := paths(r); len(p) > 0 {
+		if p := places(r.Differences); len(p) > 0 {
 			text += " They differ at " + strings.Join(p, ", ") + "."
 		} else {
 			text += " Where they differ cannot be told: what is stored was changed since, or is kept in another form."
@@ -105,15 +109,40 @@ func incomparable(r Record) string {
 	return "its hash is missing or damaged, so somebody changed it since. Compare it with this message by hand."
 }
 
-func paths(r Result) []string {
-	p := make([]string, 0, len(r.Differences))
-	for _, d := range r.Differences {
+// paths lists the pointers for programs to read.
+func paths(differences []fingerprint.Difference) []string {
+	p := make([]string, 0, len(differences))
+	for _, d := range differences {
 		if d.Path == "" {
 			return []string{"the whole body"}
 		}
-		p = append(p, d.Path)
+		p = append(p, onOneLine(d.Path))
 	}
 	return p
+}
+
+// places lists the pointers for people, with the side that alone has a value there. Without it a member that was left out
+// reads like one that was changed, and two names that look alike like one.
+func places(differences []fingerprint.Difference) []string {
+	p := paths(differences)
+	for i := range p {
+		switch differences[i].Kind {
+		case fingerprint.Added:
+			p[i] += " (only in this message)"
+		case fingerprint.Removed:
+			p[i] += " (only in what is stored)"
+		}
+	}
+	return p
+}
+
+// onOneLine returns a path as it is, or as a string of JSON when a control character in it would break the line.
+func onOneLine(path string) string {
+	if !strings.ContainsFunc(path, unicode.IsControl) {
+		return path
+	}
+	text, _ := json.Marshal(path) // A string has no error.
+	return string(text)
 }
 
 // clip makes a text safe for a property: valid UTF-8 without control characters other than line feeds, at most limit

@@ -258,6 +258,14 @@ func TestOffsetsOfUnwrappedBodiesSayWhatTheyCountIn(t *testing.T) {
 }
 
 // TestMemoryStaysWithinAMultipleOfTheMessage counts all that is ever allocated for messages of a megabyte made to cost most.
+func TestWhatIsWrongWithTheDataOfAnEventIsSaidOfTheData(t *testing.T) {
+	a, err := admission.New(admission.Config{CloudEventData: true})
+	require.NoError(t, err)
+	_, refusal := a.Admit(&azservicebus.ReceivedMessage{MessageID: "1", Body: []byte(`{"specversion":"1.0","id":"e","source":"/s","type":"t","data":null}`)})
+	require.Equal(t, reason.BodyNotObject, refusal.Reason)
+	require.Contains(t, refusal.Detail, "the data of the CloudEvent")
+}
+
 func TestMemoryStaysWithinAMultipleOfTheMessage(t *testing.T) {
 	const size, multiple = 1 << 20, 16
 	a := newAdmitter(t, admission.Config{Ignore: []string{"/at"}})

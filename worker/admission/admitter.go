@@ -106,6 +106,9 @@ func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *Refusal 
 	if refusal != nil && (decoded.Unwrapped || decoded.Gunzipped) {
 		refusal.Detail += " Offsets count in the content, after its envelope or compression was removed."
 	}
+	if refusal != nil && a.recipe.Part == fingerprint.PartData && !msg.event {
+		refusal.Detail += " The body here is the data of the CloudEvent, without its envelope."
+	}
 	return refusal
 }
 

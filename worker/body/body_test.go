@@ -123,6 +123,9 @@ func TestDecode(t *testing.T) {
 		{"UTF-16 with a mark, big endian", data("\xfe\xff\x00{\x00}"), body.Options{}, reason.InvalidUTF8},
 		{"UTF-16 without a mark", data("{\x00}\x00"), body.Options{}, reason.InvalidUTF8},
 		{"UTF-16 without a mark, big endian", data("\x00{\x00}"), body.Options{}, reason.InvalidUTF8},
+		{"UTF-32", data("{\x00\x00\x00}\x00\x00\x00"), body.Options{}, reason.InvalidUTF8},
+		{"UTF-32, big endian", data("\x00\x00\x00{\x00\x00\x00}"), body.Options{}, reason.InvalidUTF8},
+		{"a binary format with a length in front", data("\x16\x00\x00\x00"), body.Options{}, "\x16\x00\x00\x00"},
 		{"an overlong form", data("\xc0\x80"), body.Options{}, reason.InvalidUTF8},
 		{"a surrogate in UTF-8", data("\xed\xa0\x80"), body.Options{}, reason.InvalidUTF8},
 		{"a serialised Java object", data("\xac\xed\x00\x05sr"), body.Options{}, reason.InvalidUTF8},
@@ -246,6 +249,35 @@ func TestADetailSaysWhatToDoAboutGzip(t *testing.T) {
 	require.Contains(t, refusal.Detail, "must set the application property Content-Encoding")
 	_, refusal = body.Decode(labelled(data(packed(t, gz)), "Content-Encoding", "gzip"), body.Options{})
 	require.Contains(t, refusal.Detail, "gzip within gzip: the sender must compress it once")
+	for _, tt := range []struct{ name, body, says string }{
+		{"never packed", `{"a":1}`, "begin like JSON"},
+		{"cut", gz[:len(gz)-1], "cut, damaged or followed"},
+		{"in base64", "H4sIAAAAAAAA", "gzip in base64"},
+		{"in the form of zlib", "\x78\x9cabc", "zlib"},
+		{"something else", "hello", "and nothing else. The sender"},
+	} {
+		_, refusal = body.Decode(labelled(data(tt.body), "Content-Encoding", "gzip"), body.Options{})
+		require.Contains(t, refusal.Detail, tt.says, tt.name)
+	}
+}
+
+func TestADetailNamesTheEncoding(t *testing.T) {
+	for _, tt := range []struct{ body, says string }{
+		{"\xff\xfe{\x00", "UTF-16 (little endian, with"},
+		{"\xfe\xff\x00{", "UTF-16 (big endian, with"},
+		{"{\x00}\x00", "UTF-16 (little endian, without"},
+		{"\x00{\x00}", "UTF-16 (big endian, without"},
+		{"\xff\xfe\x00\x00{\x00\x00\x00", "UTF-32 (little endian, with"},
+		{"\x00\x00\xfe\xff\x00\x00\x00{", "UTF-32 (big endian, with"},
+		{"{\x00\x00\x00", "UTF-32 (little endian, without"},
+		{"\x00\x00\x00{", "UTF-32 (big endian, without"},
+		{"\x78\x9c\xab", "zlib"},
+		{"\x28\xb5\x2f\xfd", "zstd"},
+	} {
+		_, refusal := body.Decode(data(tt.body), body.Options{})
+		require.Equal(t, reason.InvalidUTF8, refusal.Reason)
+		require.Contains(t, refusal.Detail, tt.says, "%q", tt.body)
+	}
 }
 
 // TestManySmallPiecesCostNoMore counts all that is ever allocated for bodies of the smallest records and gzip members.

@@ -25,7 +25,7 @@ func (d *Decoded) decompress(m *azservicebus.ReceivedMessage, o Options) *reason
 	content, err := gunzip(d.Bytes, o.maxBytes())
 	if err != nil {
 		return reason.Refuse(reason.InvalidCompression, "The message says that its body is gzip, but its %d bytes are not one or several "+
-			"complete gzip members and nothing else. The sender must correct the body or the label.", len(d.Bytes))
+			"complete gzip members and nothing else%s. The sender must correct the body or the label.", len(d.Bytes), insteadOfGzip(d.Bytes))
 	}
 	if len(content) > o.maxBytes() {
 		return reason.Refuse(reason.TooLarge, "The body of %d bytes unpacks to more than %d. The sender must send less, or a reference "+
@@ -33,6 +33,22 @@ func (d *Decoded) decompress(m *azservicebus.ReceivedMessage, o Options) *reason
 	}
 	d.Bytes, d.Gunzipped = content, true
 	return nil
+}
+
+// insteadOfGzip tells what the bytes begin like.
+func insteadOfGzip(data []byte) string {
+	begins := func(with string) bool { return bytes.HasPrefix(data, []byte(with)) }
+	switch {
+	case begins("\x1f\x8b"):
+		return ": they begin like gzip, and are cut, damaged or followed by something"
+	case begins("{"), begins("["), begins("\ufeff"):
+		return ": they begin like JSON that was unpacked on the way or never packed"
+	case begins("H4sI"):
+		return ": they begin like gzip in base64"
+	case begins("\x78\x01"), begins("\x78\x9c"), begins("\x78\xda"):
+		return ": they begin like zlib"
+	}
+	return ""
 }
 
 // gunzip returns the content of all members, of which it reads at most limit+1 bytes. Whatever follows the last member is an

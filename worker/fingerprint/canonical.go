@@ -113,7 +113,7 @@ func (c *canonicaliser) run(sel *selection) error {
 	}
 	end := c.dec.InputOffset()
 	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return &Problem{Kind: NotJSON, Offset: end, Cause: "something follows the value"}
+		return &Problem{Kind: NotJSON, Offset: end, Cause: follows(bytes.TrimLeft(c.body[end:], " \t\r\n"))}
 	}
 	return nil
 }

@@ -70,6 +70,35 @@ func TestCheckNamesTheProblemAndItsPlace(t *testing.T) {
 	}
 }
 
+func TestTheCauseOfBadJSONIsToldByItsBytes(t *testing.T) {
+	for _, tt := range []struct{ name, body, says string }{
+		{"JSON in base64", "eyJvcmRlcklkIjoxfQ==", "in base64"},
+		{"an array in base64, indented", "\nWwogIHsiYSI6MX0KXQ==", "in base64"},
+		{"gzip in base64", "H4sIAAAAAAAA/6tWyi9KSS3yTFGyqgUA", "in base64"},
+		{"a word that is no base64 of JSON", "hello", "a word without quotes"},
+		{"a name without quotes", `{a:1}`, "a word without quotes"},
+		{"what Python writes", `{"a": None}`, "a word without quotes"},
+		{"what JavaScript writes for an object", `[object Object]`, "a word without quotes"},
+		{"a word cut short", `{"a":tru}`, "no JSON from here on"},
+		{"a number in another base", `{"a":0x10}`, "no JSON from here on"},
+		{"a comma at the end of an object", `{"a":1, }`, "a comma before the end"},
+		{"a comma at the end of an array", `[1,]`, "a comma before the end"},
+		{"a comment before the value", `/* */{}`, "a comment"},
+		{"a comment in it", "{// x\n}", "a comment"},
+		{"a line for each value", "{}\n{}\n", "a message of its own"},
+		{"values with a comma between", "{},{}", "something follows"},
+		{"the end of a C string", "{}\x00", "NUL characters follow"},
+		{"a comment behind the value", `{} // x`, "something follows"},
+		{"nothing", "", "too early"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := problemOf(t, fingerprint.Check([]byte(tt.body), fingerprint.Limits{}))
+			require.Equal(t, fingerprint.NotJSON, p.Kind)
+			require.Contains(t, p.Cause, tt.says)
+		})
+	}
+}
+
 func TestCheckAcceptsWhatIsOne(t *testing.T) {
 	for _, body := range []string{
 		`{}`, ` {"w":-0.0} `, `[1e308,-1e308,1e-400,0e999999999999999999999999]`, `"\ud83d\ude00"`, `{"a":1,"A":1,"á":1,"a\u0301":1}`,

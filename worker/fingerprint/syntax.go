@@ -2,6 +2,7 @@ package fingerprint
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"io"
 
@@ -37,11 +38,61 @@ func (c *canonicaliser) explain(offset int64) (ProblemKind, string) {
 		return NotJSON, "a single quote, where JSON takes double quotes"
 	case bytes.HasPrefix(rest, []byte("\xef\xbb\xbf")):
 		return NotJSON, "a byte order mark within the text"
+	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")):
+		return NotJSON, "a comment, which JSON does not have"
 	case len(rest) > 0 && rest[0] < ' ':
 		return NotJSON, "a control character that is not escaped"
 	}
-	return NotJSON, "no JSON from here on"
+	return NotJSON, guess(c.body[:len(c.body)-len(rest)], rest)
 }
+
+// guess tells the causes that show by more than the next bytes.
+func guess(before, rest []byte) string {
+	before = bytes.TrimRight(before, " \t\r\n")
+	switch {
+	case len(rest) == 0:
+	case len(before) == 0 && wrappedBase64(rest):
+		return "it looks like JSON or gzip in base64"
+	case trailingComma(rest):
+		return "a comma before the end of an object or array"
+	case letter(rest[0]) && (len(before) == 0 || bytes.IndexByte([]byte("{[:,"), before[len(before)-1]) >= 0):
+		return "a word without quotes, of which JSON has only true, false and null"
+	}
+	return "no JSON from here on"
+}
+
+// follows tells what stands behind a complete value. The rest has no blanks before it.
+func follows(rest []byte) string {
+	switch {
+	case bytes.HasPrefix(rest, []byte("{")), bytes.HasPrefix(rest, []byte("[")):
+		return "another value follows the first, and each needs a message of its own"
+	case len(bytes.Trim(rest, "\x00")) == 0:
+		return "NUL characters follow the value"
+	}
+	return "something follows the value"
+}
+
+// wrappedBase64 reports whether text begins like JSON or gzip in base64.
+func wrappedBase64(text []byte) bool {
+	var head [3]byte
+	if len(text) < 4 {
+		return false
+	}
+	if _, err := base64.StdEncoding.Decode(head[:], text[:4]); err != nil {
+		return false
+	}
+	opens := (head[0] == '{' || head[0] == '[') && bytes.IndexByte([]byte("\"{[]} \t\r\n"), head[1]) >= 0
+	return opens || bytes.HasPrefix(head[:], []byte("\x1f\x8b"))
+}
+
+// trailingComma reports whether text begins with a comma that nothing but the end of its object or array follows.
+func trailingComma(text []byte) bool {
+	after, comma := bytes.CutPrefix(text, []byte(","))
+	after = bytes.TrimLeft(after, " \t\r\n")
+	return comma && len(after) > 0 && (after[0] == '}' || after[0] == ']')
+}
+
+func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // loneSurrogate reports whether text begins with an escaped surrogate. The tokeniser stops only at one without its half.
 func loneSurrogate(text []byte) bool {

@@ -62,7 +62,7 @@ func readLine(text []byte) (line, error) {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return l, explain(err)
 	}
-	return l, nil
+	return l, lossless(text)
 }
 
 func readMessageID(l line, m *azservicebus.AMQPAnnotatedMessage) error {

@@ -12,7 +12,8 @@
 // # Members
 //
 // Every member may be left out. Their names are exact, and an unknown one is refused, so that a misspelling never sends a
-// message that lacks something. Who the message is, and what for:
+// message that lacks something; so are a name that stands twice, and text that UTF-8 cannot hold, outside of a body that is
+// JSON of its own. Who the message is, and what for:
 //
 //	message_id               text: the id that the sender gave
 //	message_id_amqp          a typed id in place of it: {"ulong":42}, {"uuid":"..."} or {"binary_hex":"00ff"}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,11 @@ func TestAFaultIsSaidInTheWordsOfALine(t *testing.T) {
 		{"no time", `{"creation_time":"today"}`, `properties: creation_time: "today" is not a time such as 2026-11-30T08:15:00Z`},
 		{"an int that is too large", `{"application_properties":{"p":{"int":2147483648}}}`, `application_properties: "p": int: "2147483648" is not a whole number from -2147483648 to 2147483647`},
 		{"a negative ulong", `{"message_id_amqp":{"ulong":-1}}`, `message_id: ulong: "-1" is not a whole number from 0 to 18446744073709551615`},
+		{"a member twice", `{"message_id":"1","body":"x","message_id":"2"}`, `message_id stands twice`},
+		{"a property twice", `{"application_properties":{"a":1,"\u0061":2}}`, `application_properties: an object has one name twice`},
+		{"half a surrogate pair", `{"message_id":"\ud800"}`, `message_id: a text has bytes or half a surrogate pair that UTF-8 cannot hold; give it in a form in base64`},
+		{"half a surrogate pair in a text for a body", `{"body":"\ud800"}`, `body: a text has bytes or half a surrogate pair that UTF-8 cannot hold; give it in a form in base64`},
+		{"bytes that are no text", "{\"subject\":\"\xff\"}", `subject: a text has bytes or half a surrogate pair that UTF-8 cannot hold; give it in a form in base64`},
 		{"a double that is too large", `{"application_properties":{"p":1e999}}`, `application_properties: "p": 1e999 is a number that no double can hold`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,6 +111,15 @@ func TestAFaultIsSaidInTheWordsOfALine(t *testing.T) {
 			_, err := messagejson.Decode([]byte(tt.line))
 			require.EqualError(t, err, tt.want)
 		})
+	}
+}
+
+func TestABodyOfJSONIsTakenByItsBytesWhateverTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"a":1,"a":2}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}", ` { "a" : 1e400 } `} {
+		m, err := messagejson.Decode([]byte(`{"message_id":"1","body":` + body + `}`))
+		require.NoError(t, err, body)
+		require.Equal(t, strings.TrimSpace(body), string(m.Body.Data[0]))
 	}
 }
 

@@ -183,6 +183,7 @@ func TestAPeerThatIsNoBrokerIsToldFromOneThatIsAway(t *testing.T) {
 		{"no TLS there", "tls: first record does not look like a TLS handshake", "127.0.0.1:1", []string{"does not speak TLS", "add UseDevelopmentEmulator=true"}},
 		{"TLS there", "EOF", "127.0.0.1:1", []string{"hangs up", "UseDevelopmentEmulator"}},
 		{"another authority", "tls: failed to verify certificate: x509: unknown authority", "127.0.0.1:1", []string{"certificate", "proxy"}},
+		{"a text that the client does not send", "not a valid UTF-8 string", "127.0.0.1:1", []string{"the message has a text that is not UTF-8", "Give it in UTF-8"}},
 		{"silence where nobody listens", "context deadline exceeded", "127.0.0.1:1", []string{"cannot be reached"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -81,6 +81,9 @@ func ofThisMachine(err error) bool {
 func (c config) connectionProblem(cause string) *brokerProblem {
 	where := c.broker()
 	switch {
+	case strings.Contains(cause, "not a valid UTF-8 string"):
+		return &brokerProblem{text: "the message has a text that is not UTF-8, and the client library sends none (" + cause + ")",
+			fix: "Give it in UTF-8, or leave it out"}
 	case strings.Contains(cause, "does not look like a TLS handshake"):
 		return &brokerProblem{text: where + " does not speak TLS (" + cause + ")",
 			fix: "Check host and port. For an emulator, which has no TLS, add UseDevelopmentEmulator=true to SERVICEBUS_CONNECTION_STRING"}

@@ -29,22 +29,23 @@ func (i Item) Changes() []Change {
 	}
 	var out []Change
 	for _, d := range fingerprint.Compare(i.Stored, i.Content, i.recipe, maxChanges) {
-		c := Change{Path: Visible(d.Path), Kind: d.Kind}
-		if d.Kind != fingerprint.Added {
-			c.Stored = extract(i.Stored, d.Path)
-		}
-		if d.Kind != fingerprint.Removed {
-			c.Arrived = extract(i.Content, d.Path)
+		c := Change{Path: Visible(marked(d.Path, false)), Kind: d.Kind}
+		stored, _ := fingerprint.Extract(i.Stored, d.Path)
+		arrived, _ := fingerprint.Extract(i.Content, d.Path)
+		switch d.Kind {
+		case fingerprint.Added:
+			c.Arrived = alone(arrived)
+		case fingerprint.Removed:
+			c.Stored = alone(stored)
+		default:
+			c.Stored, c.Arrived = apart(stored, arrived)
 		}
 		out = append(out, c)
 	}
 	return out
 }
 
-func extract(body []byte, path string) string {
-	text, ok := fingerprint.Extract(body, path)
-	if !ok {
-		return ""
-	}
+// alone is a value that stands alone. It is empty when there is none.
+func alone(text []byte) string {
 	return Clip(Visible(string(text[:min(len(text), 4*maxChangeText)])), maxChangeText)
 }

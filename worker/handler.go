@@ -16,6 +16,8 @@ type Message = admission.Message
 // run more than once for one message, also at the same time in two processes: only one of them gets its documents
 // committed. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
 //
+// It is a function like any other to a test; to see what becomes of its documents too, see package storetest.
+//
 // It returns the guard first. An error means retry later with the next delivery, unless it says otherwise: see [Reject]
 // and [RetryAfter]. A panic counts as an error of this message alone.
 type Handler interface {

@@ -27,7 +27,11 @@ type Options struct {
 	// TTL tells that documents may expire, and TTLDelay how long after its time a document may still be seen.
 	TTL      bool
 	TTLDelay time.Duration
-	// Remove takes a document away as another program would, by its id. Nil leaves out what needs it.
+	// Unbounded tells that the store takes documents of any size and any number of them in one transaction. Otherwise it must
+	// refuse what is beyond its bounds for ever, before anything is written: documents of 3 MB and 101 at once at the latest.
+	Unbounded bool
+	// Remove takes a document away as another program would, by its id, which of a further document of a message is that of
+	// [identity.PartDocumentID]. Nil leaves out what needs it.
 	Remove func(s worker.Store, documentID string)
 	// Timeout bounds each test. Defaults to a minute.
 	Timeout time.Duration
@@ -342,9 +346,12 @@ func refusesTooMany(b *bench) {
 
 func (b *bench) refused(c worker.Commit, word string) {
 	b.Helper()
+	if b.options.Unbounded {
+		b.Skip("needs a store with bounds: Options.Unbounded")
+	}
 	_, err := b.store.Commit(b.ctx, c)
 	e, ok := errors.AsType[*worker.UnstorableError](err)
-	require.True(b, ok, "got %v", err)
+	require.True(b, ok, "the commit must fail with a *worker.UnstorableError, or say Options.Unbounded if it has no bounds; got %v", err)
 	require.Equal(b, word, e.Reason)
 	require.NotEmpty(b, e.Detail)
 	_, err = b.store.Find(b.ctx, c.DocumentID)
@@ -357,7 +364,7 @@ func endsWithContext(b *bench) {
 	c, rehash := b.commit("ended", `{"amount":40}`, 2)
 	if _, err := b.store.Commit(ctx, c); err != nil {
 		_, ok := errors.AsType[*worker.UnavailableError](err)
-		require.True(b, ok || errors.Is(err, context.Canceled), "got %v", err)
+		require.True(b, ok || errors.Is(err, context.Canceled), "the error must be a *worker.UnavailableError or the context's; got %v", err)
 	}
 	j, _ := b.must(c, rehash)
 	require.Contains(b, []worker.Judgement{worker.Created, worker.Own}, j)

@@ -1,5 +1,8 @@
 // Package storetest holds the contract that every [worker.Store] must pass, a reference store in memory, and a wrapper
 // that makes a store fail. It is for tests only: no shipped program imports it.
+//
+// To test a handler without a broker and without a database, give it to a [worker.Pipeline] with a [Mem], which takes it
+// through admission, commit and judgement: see the example. To test a store of your own, call [Run].
 package storetest
 
 import (
@@ -20,7 +23,7 @@ const (
 	maxBytes     = 2 << 20
 )
 
-// Mem is a store in memory that keeps the contract. It is safe for concurrent use.
+// Mem is a store in memory that keeps the contract. Make one with [NewMem]. It is safe for concurrent use.
 type Mem struct {
 	mu        sync.Mutex
 	documents map[string]document

@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,20 @@ func TestMemKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewMem() }, storetest.Options{
 		Bubble: true, TTL: true, Remove: func(s worker.Store, id string) { s.(*storetest.Mem).Remove(id) },
 	})
+}
+
+// unbounded hides the bounds of a store, as a store that has none would.
+type unbounded struct{ *storetest.Mem }
+
+func (u unbounded) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, error) {
+	if len(c.Documents) > 50 {
+		return worker.Outcome{Created: true, Calls: 1}, nil
+	}
+	return u.Mem.Commit(ctx, c)
+}
+
+func TestAStoreWithoutBoundsKeepsTheContractToo(t *testing.T) {
+	storetest.Run(t, func(*testing.T) worker.Store { return unbounded{storetest.NewMem()} }, storetest.Options{Bubble: true, Unbounded: true})
 }
 
 func TestFaultyKeepsTheContractWhileNothingIsWrong(t *testing.T) {

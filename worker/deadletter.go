@@ -76,7 +76,7 @@ func describe(r Result) string {
 		if !e.CommittedAt.IsZero() {
 			text += " at " + e.CommittedAt.UTC().Format(time.RFC3339)
 		}
-		text += fmt.Sprintf(". Stored hash %s, arrived hash %s.", e.Fingerprint.Hash, r.ArrivedHash)
+		text += ". " + hashes(e.Fingerprint.Hash, r.ArrivedHash)
 		if p := places(r.Differences); len(p) > 0 {
 			text += " They differ at " + strings.Join(p, ", ") + "."
 		} else {
@@ -95,9 +95,20 @@ func describe(r Result) string {
 	return ""
 }
 
+// hashes names the two hashes of a conflict.
+func hashes(stored, arrived string) string {
+	if arrived == "" {
+		return fmt.Sprintf("Stored hash %s; this message has none of the values that were compared when it was made (settings only and ignore of then).", stored)
+	}
+	return fmt.Sprintf("Stored hash %s, arrived hash %s.", stored, arrived)
+}
+
 // incomparable says why a record cannot be compared with a message, and what to do.
 func incomparable(r Record) string {
 	switch {
+	case r.Fingerprint != nil && r.Key != "" && r.Fingerprint.Recipe.Version <= fingerprint.Version1:
+		return fmt.Sprintf("its recipe, of version %d with %q and form %q, is none that any version ever made, so somebody changed it since. Compare it with this message by hand.",
+			r.Fingerprint.Recipe.Version, r.Fingerprint.Recipe.Algorithm, r.Fingerprint.Recipe.Form)
 	case r.Fingerprint != nil && r.Key != "":
 		return fmt.Sprintf("it was hashed by a recipe of version %d with %q, which this version does not know. A newer version wrote it; use that version to judge this message.",
 			r.Fingerprint.Recipe.Version, r.Fingerprint.Recipe.Algorithm)

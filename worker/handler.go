@@ -9,7 +9,8 @@ import (
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// A Message is an admitted message: its key, its exact body and what the broker says of it.
+// A Message is an admitted message: its key, its exact body and what the broker says of it. Its fields are described at
+// [admission.Message]; a test may fill in those that its handler reads.
 type Message = admission.Message
 
 // A Handler turns a message into the documents that it stands for. It has no other effect, it never settles, and it may
@@ -18,8 +19,9 @@ type Message = admission.Message
 //
 // It is a function like any other to a test; to see what becomes of its documents too, see package storetest.
 //
-// It returns the guard first. An error means retry later with the next delivery, unless it says otherwise: see [Reject]
-// and [RetryAfter]. A panic counts as an error of this message alone.
+// It returns the guard first. After an error the message is tried again, in place by [RetryConfig] and then with the next
+// delivery; at the last one it is dead-lettered with the error's text, unless the error says otherwise: see [Reject] and
+// [RetryAfter]. A panic counts as an error of this message alone.
 type Handler interface {
 	Handle(ctx context.Context, m Message) ([]Document, error)
 }

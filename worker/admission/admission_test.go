@@ -258,6 +258,32 @@ func TestOffsetsOfUnwrappedBodiesSayWhatTheyCountIn(t *testing.T) {
 }
 
 // TestMemoryStaysWithinAMultipleOfTheMessage counts all that is ever allocated for messages of a megabyte made to cost most.
+func TestAPropertyInAnotherCaseIsNamed(t *testing.T) {
+	a, err := admission.New(admission.Config{KeySource: admission.FromProperty("X-Order")})
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		name       string
+		properties map[string]any
+		says       string
+	}{
+		{"another case", map[string]any{"x-order": "1", "X-ORDER": "2"}, `which is the key. It has "X-ORDER", and names are compared with their case. The sender`},
+		{"another case, and null", map[string]any{"x-order": nil}, "which is the key. The sender"},
+		{"none", nil, "which is the key. The sender"},
+	} {
+		_, refusal := a.Admit(&azservicebus.ReceivedMessage{ApplicationProperties: tt.properties, Body: []byte(`{}`)})
+		require.Equal(t, reason.MissingMessageID, refusal.Reason, tt.name)
+		require.Contains(t, refusal.Detail, tt.says, tt.name)
+	}
+}
+
+func TestABatchOfEventsIsCalledOne(t *testing.T) {
+	a, err := admission.New(admission.Config{CloudEventData: true})
+	require.NoError(t, err)
+	_, refusal := a.Admit(&azservicebus.ReceivedMessage{MessageID: "1", Body: []byte(` [{"specversion":"1.0","id":"e","source":"/s","type":"t","data":{}}]`)})
+	require.Equal(t, reason.MissingSelection, refusal.Reason)
+	require.Contains(t, refusal.Detail, "each event as a message of its own")
+}
+
 func TestWhatIsWrongWithTheDataOfAnEventIsSaidOfTheData(t *testing.T) {
 	a, err := admission.New(admission.Config{CloudEventData: true})
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"encoding/base64"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -103,6 +104,10 @@ func member(envelope []byte, name string) (any, *reason.Refusal) {
 
 // eventData returns the data of an event in structured mode. The envelope is checked JSON.
 func eventData(envelope []byte) ([]byte, *reason.Refusal) {
+	if first := bytes.TrimLeft(envelope, " \t\r\n"); bytes.HasPrefix(first, []byte("[")) {
+		return nil, reason.Refuse(reason.MissingSelection, "The body is an array, perhaps a batch of CloudEvents, and only the data of one CloudEvent is "+
+			"used here. The sender must send each event as a message of its own.")
+	}
 	if version, ok := fingerprint.Extract(envelope, "/specversion"); !ok || version[0] != '"' {
 		return nil, reason.Refuse(reason.MissingSelection, "The body is no CloudEvent (it has no specversion), and only the data of a CloudEvent is "+
 			"used here. The sender must send an event.")

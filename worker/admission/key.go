@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -133,13 +134,27 @@ func typedID(id any) (identity.Key, bool) {
 func propertyKey(m *azservicebus.ReceivedMessage, name string) (identity.Key, *reason.Refusal) {
 	v, present := properties(m)[name]
 	if !present || v == nil {
-		return identity.Key{}, missing("The message has no application property %q, which is the key", name)
+		return identity.Key{}, missing("The message has no application property %q, which is the key%s", name, otherCase(properties(m), name))
 	}
 	s, ok := v.(string)
 	if !ok {
 		return identity.Key{}, missing("The application property %q, which is the key, is of type %s and not a string", name, body.TypeName(v))
 	}
 	return identity.Text(s), nil
+}
+
+// otherCase tells of a property that differs from the wanted one only in case, as bridges over HTTP make them.
+func otherCase(props map[string]any, name string) string {
+	found := ""
+	for other, v := range props {
+		if v != nil && strings.EqualFold(other, name) && (found == "" || other < found) {
+			found = other
+		}
+	}
+	if found == "" {
+		return ""
+	}
+	return fmt.Sprintf(". It has %q, and names are compared with their case", found)
 }
 
 // pointerKey reads a string, or a whole number, of checked JSON.

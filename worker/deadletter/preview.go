@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/Azure/go-amqp"
+
+	"github.com/orderworker/orderworker/worker/body"
 )
 
 // A Body is what can be shown of a body: text where it is text, and otherwise a dump of its first bytes.
@@ -43,7 +45,7 @@ func BodyOf(m *amqp.Message, limit int) Body {
 	case []byte:
 		return shown("value (binary)", limit, v)
 	default:
-		return textBody(fmt.Sprintf("value (%T)", v), Value(v), limit)
+		return textBody("value ("+body.TypeName(v)+")", Value(v), limit)
 	}
 }
 
@@ -121,5 +123,9 @@ func Value(v any) string {
 	case amqp.Symbol:
 		return "symbol(" + Visible(string(v)) + ")"
 	}
-	return Visible(fmt.Sprintf("%T(%v)", v, v))
+	name := body.TypeName(v)
+	if name == "map" || name == "list" || name == "array" {
+		return Visible(fmt.Sprint(v))
+	}
+	return Visible(fmt.Sprintf("%s(%v)", name, v))
 }

@@ -96,8 +96,8 @@ type Verdict struct {
 	Reason, Detail string
 	// Gone tells of KeyForgotten that a document stood there when the message was dead-lettered.
 	Gone bool
-	// StoredHash and ArrivedHash are the hashes by the stored recipe. Without a stored document, ArrivedHash is by the
-	// configured one.
+	// StoredHash and ArrivedHash are the hashes by the stored recipe; a message that lacks what that compares has none.
+	// Without a stored document, ArrivedHash is by the configured one.
 	StoredHash, ArrivedHash string
 	// CommittedAt is when the stored document was committed; zero when unknown or when there is none.
 	CommittedAt time.Time
@@ -115,7 +115,7 @@ func Decide(l *Letter, r worker.Result, s Settings, now time.Time) Verdict {
 		return Verdict{Kind: Unreadable, Reason: reason.UnsupportedBody, Detail: "Part of the message is in a form that this program cannot read: " + strings.Join(l.Damage, "; ") + "."}
 	}
 	v := Verdict{Kind: kindOf(r), Reason: r.Reason, Detail: r.Detail, Differences: r.Differences, ArrivedHash: r.ArrivedHash}
-	if v.ArrivedHash == "" && r.Admitted {
+	if v.ArrivedHash == "" && r.Admitted && r.Judgement != worker.Conflict {
 		v.ArrivedHash = r.Commit.Fingerprint.Hash
 	}
 	if e := r.Outcome.Existing; e != nil {

@@ -93,6 +93,14 @@ func TestDecideSaysWhatItWasDecidedFrom(t *testing.T) {
 	require.Empty(t, v.StoredHash)
 }
 
+func TestAConflictOfWhatCannotBeHashedAlikeHasNoHashOfItsOwn(t *testing.T) {
+	r := judged(worker.Conflict)
+	r.ArrivedHash, r.Commit.Fingerprint.Hash = "", "configured"
+	v := deadletter.Decide(letterOf(noon, nil), r, deadletter.Settings{}, noon)
+	require.Equal(t, "stored", v.StoredHash)
+	require.Empty(t, v.ArrivedHash, "a hash by another recipe says nothing beside the stored one")
+}
+
 func TestADamagedLetterIsUnreadableWhateverIsStored(t *testing.T) {
 	l := letterOf(noon, nil)
 	l.Damage = []string{"application properties: decimal128 not implemented"}

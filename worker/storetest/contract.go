@@ -67,6 +67,7 @@ func Run(t *testing.T, open func(t *testing.T) worker.Store, o Options) {
 		{"a document that expired is forgotten", forgetsExpired},
 		{"an order of which somebody removed a line is not a duplicate", missesRemoved},
 		{"a line that expired by its own time is not missed", missesNoExpired},
+		{"a line that stands there without its order is in the way of it", blockedByRemains},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -429,4 +430,19 @@ func missesNoExpired(b *bench) {
 	r, err := b.store.Find(b.ctx, c.DocumentID)
 	require.NoError(b, err)
 	require.Empty(b, r.MissingParts)
+}
+
+func blockedByRemains(b *bench) {
+	if b.options.Remove == nil {
+		b.Skip("needs a way to take documents away: Options.Remove")
+	}
+	for _, lines := range []int{1, 3} {
+		id := fmt.Sprintf("remains-%d", lines)
+		c, rehash := b.commit(id, `{"amount":40}`, lines)
+		b.must(c, rehash)
+		b.options.Remove(b.store, c.DocumentID)
+		again, rehash := b.commit(id, `{"amount":40}`, lines)
+		j, _ := b.must(again, rehash)
+		require.NotEqual(b, worker.Created, j, "an order was created over the lines of another")
+	}
 }

@@ -27,7 +27,7 @@ func (v Verdict) Meaning() string {
 	case OtherKey:
 		return "The document that stands under its id belongs to another key."
 	case Unreadable:
-		return "The worker cannot read this message (" + v.Reason + "), so it has no key to look up. " + v.Detail
+		return "The worker cannot read this message (" + v.Reason + "), so it can neither apply it nor compare it with what is stored. " + v.Detail
 	}
 	return "Nobody knows whether this message was applied: the store gave no answer. " + v.Detail
 }

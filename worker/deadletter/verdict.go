@@ -29,7 +29,7 @@ const (
 	HashMissing Kind = "hash-missing"
 	// OtherKey: what is stored under the document id belongs to another key.
 	OtherKey Kind = "other-key"
-	// Unreadable: the message cannot be admitted, so it has no key and nothing to compare.
+	// Unreadable: the message cannot be admitted, so it can neither be applied nor compared.
 	Unreadable Kind = "unreadable"
 	// Undecided: the store gave no answer.
 	Undecided Kind = "undecided"

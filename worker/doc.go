@@ -78,6 +78,7 @@
 //	stop while messages wait, slow network         TestAStopCostsAMessageAtMostOneDelivery
 //	rolling restarts                               TestTenRollingRestartsUnderLoadCostAMessageADeliveryEachAtMost
 //	credit left out                                TestNoCreditIsLeftOutWhileNothingIsReceived
+//	an observer that panics                        TestAnObserverThatPanicsCostsNoMessage
 //	a program that is put together wrongly         TestWhatIsMissingIsSaidBeforeTheFirstMessage, TestABrokerSaysWhatIsWrong...
 //	hours of small faults                          TestHoursOfSmallFaultsLeaveNothingBehind
 //

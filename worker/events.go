@@ -87,7 +87,7 @@ type Event struct {
 }
 
 // An Observer is told of every event, from many goroutines at once, on the way of the work: it must be quick and must not
-// block.
+// block. When it panics, that is logged once and has no other effect.
 type Observer interface{ Observe(Event) }
 
 // ObserverFunc lets a function be an [Observer].

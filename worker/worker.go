@@ -88,7 +88,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		w.observers = append(w.observers, w.telemetry)
 	}
 	if !absent(c.Observer) {
-		w.observers = append(w.observers, c.Observer)
+		w.observers = append(w.observers, &containedObserver{observer: c.Observer, logs: w.logs})
 	}
 	return w, nil
 }

@@ -1,0 +1,35 @@
+package worker
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// A containedObserver tells the program's own observer and outlives its panics: whoever only looks on must cost no message.
+type containedObserver struct {
+	observer Observer
+	logs     *logObserver
+	told     sync.Once
+}
+
+// Observe implements [Observer].
+func (o *containedObserver) Observe(e Event) {
+	defer func() {
+		if v := recover(); v != nil {
+			err := &panicError{value: v, stack: debug.Stack()}
+			o.told.Do(func() { o.tell(e, err) })
+		}
+	}()
+	o.observer.Observe(e)
+}
+
+// tell logs a panic. It is not an event, since the observer would be told of it.
+func (o *containedObserver) tell(e Event, err *panicError) {
+	o.logs.Observe(Event{
+		Kind: EventPanicked, At: e.At, MessageID: e.MessageID, SequenceNumber: e.SequenceNumber, DeliveryCount: e.DeliveryCount,
+		DocumentID: e.DocumentID, Err: err, Stack: stackOf(err),
+		Detail: fmt.Sprintf("The observer of this program panicked when it was told of the event %s. The message does not suffer from it, and "+
+			"later panics of the observer are not logged. Mend the observer.", e.Kind),
+	})
+}

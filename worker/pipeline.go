@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -284,14 +285,14 @@ func (p *Pipeline) differences(m Message, e Record) []fingerprint.Difference {
 func (r Result) failed(ctx context.Context, err error) Result {
 	r.Err = err
 	if e, ok := errors.AsType[*UnstorableError](err); ok {
-		r.Cause, r.Reason, r.Detail = CauseUnstorable, e.Reason, e.Detail
+		r.Cause, r.Reason, r.Detail = CauseUnstorable, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store can never take this message: "+errorText(e.Cause)+".")
 		if e.Reason == reason.InvalidDocuments {
 			r.Cause = CauseInvalidDocuments
 		}
 		return r
 	}
 	if e, ok := errors.AsType[*UncertainError](err); ok {
-		r.Cause, r.Reason, r.Detail = CauseUncertain, e.Reason, e.Detail
+		r.Cause, r.Reason, r.Detail = CauseUncertain, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store could not commit this message: "+errorText(e.Cause)+".")
 		return r
 	}
 	if e, ok := errors.AsType[*panicError](err); ok {

@@ -11,8 +11,8 @@ import (
 type Store interface {
 	// Commit creates every document of c, or none. When the guard exists it returns the record for judgement and no error:
 	// the store never decides whether two messages are the same. It repeats ambiguous writes by itself with the same
-	// nonce while ctx allows, and reports what remains as one of the errors of this package. It is safe for concurrent
-	// use, also for one key from many processes.
+	// nonce while ctx allows, and reports what remains as one of the errors of this package; any other error counts as an
+	// [UnavailableError], which blames no message. It is safe for concurrent use, also for one key from many processes.
 	Commit(ctx context.Context, c Commit) (Outcome, error)
 	// Find returns the record under a document id, or ErrNotFound.
 	Find(ctx context.Context, documentID string) (Record, error)
@@ -49,7 +49,8 @@ func (e *MisconfiguredError) Unwrap() error { return e.Cause }
 
 // UnstorableError means that the store can never take this message. It is dead-lettered at once.
 type UnstorableError struct {
-	// Reason is a word of package reason.
+	// Reason is a word of package reason, and Detail what a person reads at the dead letter. Default to NeverStorable and to
+	// the cause.
 	Reason string
 	Detail string
 	Cause  error
@@ -62,7 +63,8 @@ func (e *UnstorableError) Unwrap() error { return e.Cause }
 // may pass: a lagging replica, an expiring document, an answer without sense. The message is given back, and at its last
 // delivery dead-lettered with Reason. It does not trip the breaker.
 type UncertainError struct {
-	// Reason is a word of package reason.
+	// Reason is a word of package reason, and Detail what a person reads at the dead letter. Default to NeverStorable and to
+	// the cause.
 	Reason string
 	Detail string
 	Cause  error

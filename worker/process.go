@@ -70,8 +70,9 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 		if r.Cause == 0 {
 			r = w.pass(ctx, d, r)
 		}
-		wait := w.waitFor(d, r, try)
-		switch a := decide(w.factsOf(d, r, try, wait)); a {
+		held := time.Since(d.received) // asked once: the wait and the decision rest on the same time
+		wait := w.waitFor(r, try, w.holdFor(d)-held)
+		switch a := decide(w.factsOf(d, r, try, held+wait)); a {
 		case retry:
 			w.observe(w.eventOf(EventRetried, d, r))
 			if sleepUnless(ctx, w.stop, wait) {
@@ -90,14 +91,14 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 	}
 }
 
-// factsOf gathers what the decision depends on.
-func (w *Worker) factsOf(d *delivery, r Result, try int, wait time.Duration) facts {
+// factsOf gathers what the decision depends on. Held is how long the message will have been held when it is tried again.
+func (w *Worker) factsOf(d *delivery, r Result, try int, held time.Duration) facts {
 	return facts{
 		cause:         r.Cause,
 		lockLost:      d.lock.left() == 0,
 		stopping:      w.stopping(),
 		triesLeft:     try < w.config.Retry.Attempts,
-		holdLeft:      time.Since(d.received)+wait < w.holdFor(d),
+		holdLeft:      held < w.holdFor(d),
 		deliveries:    d.message.DeliveryCount,
 		maxDeliveries: w.config.MaxDeliveryCount,
 	}
@@ -168,12 +169,12 @@ func (w *Worker) holdFor(d *delivery) time.Duration {
 	return w.config.Retry.holdFor(d.message.DeliveryCount)
 }
 
-// waitFor returns the wait before the next try: what was asked for, or full jitter. A handler that asks for more than may be
-// waited in this delivery gets that: given back at once, the message would come straight back, and spend all deliveries.
-func (w *Worker) waitFor(d *delivery, r Result, try int) time.Duration {
+// waitFor returns the wait before the next try: what was asked for, or full jitter. A handler that asks for more than is left
+// of this delivery gets that: given back at once, the message would come straight back, and spend all deliveries.
+func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
 	wait := fullJitter(w.config.Retry.Base, w.config.Retry.Max, try-1)
 	if r.Cause == CauseRetryLater && r.RetryAfter > 0 {
-		return max(min(r.RetryAfter, w.holdFor(d)-time.Since(d.received)-1), 1)
+		return max(min(r.RetryAfter, left-1), 1)
 	}
 	return max(wait, min(r.RetryAfter, maxHint))
 }

@@ -112,7 +112,7 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 		l.worked()
 		d.lock.lose()
 	default:
-		if !errors.Is(context.Cause(ctx), context.Canceled) {
+		if !errors.Is(ctx.Err(), context.Canceled) { // whatever the cause: what we cut short says nothing of the link
 			w.trouble(l, err)
 		}
 	}

@@ -28,8 +28,6 @@ type batchVerdict struct {
 	class class
 	// index is the operation that decided, where class is its class.
 	index int
-	// doubt tells that the batch was perhaps not atomic, so that more must be looked at than the guard.
-	doubt bool
 }
 
 // parseBatch reads the results of a batch. A text that is no such list has none.
@@ -49,7 +47,7 @@ var blame = [...]class{contended, unavailable, unclear, exists, tooLarge, partit
 // where it contradicts them.
 func judgeBatch(status int, results []batchResult, n, guards int) batchVerdict {
 	if len(results) != n {
-		return batchVerdict{class: senseless, doubt: true}
+		return batchVerdict{class: senseless}
 	}
 	classes := make([]class, n)
 	created := 0
@@ -61,21 +59,21 @@ func judgeBatch(status int, results []batchResult, n, guards int) batchVerdict {
 	}
 	for i := range guards {
 		if classes[i] == exists {
-			return batchVerdict{class: exists, index: i, doubt: created > 0}
+			return batchVerdict{class: exists, index: i}
 		}
 	}
 	switch {
 	case created == n && status == http.StatusOK:
 		return batchVerdict{class: done}
 	case created > 0:
-		return batchVerdict{class: senseless, doubt: true}
+		return batchVerdict{class: senseless}
 	}
 	for _, b := range blame {
 		for i, c := range classes {
 			if c == b {
-				return batchVerdict{class: c, index: i, doubt: c == senseless}
+				return batchVerdict{class: c, index: i}
 			}
 		}
 	}
-	return batchVerdict{class: senseless, doubt: true} // every operation says that another one failed
+	return batchVerdict{class: senseless} // every operation says that another one failed
 }

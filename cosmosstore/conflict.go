@@ -35,7 +35,6 @@ func (k *committer) meet(ctx context.Context) (o worker.Outcome, end bool, err e
 // meetPart acts on a batch that was refused because of a document other than the guard, so that the guard should not exist.
 // Both are looked for: the batch may be an earlier try's, and a unique key refuses a document that does not exist.
 func (k *committer) meetPart(ctx context.Context) (o worker.Outcome, end bool, err error) {
-	k.last.doubt = true
 	r, err := k.readBack(ctx)
 	if r != nil || err != nil {
 		return worker.Outcome{Existing: r}, true, err

@@ -15,9 +15,8 @@ type written struct {
 	class  class
 	op     operation
 	answer answer
-	// index is the document that decided, and doubt tells that others may have been created nevertheless.
+	// index is the document that decided.
 	index int
-	doubt bool
 	// session is the session token of the reply, so that a read sees what the write saw.
 	session string
 	// over tells that the time of the operation was up, so that another try makes no sense now.
@@ -59,7 +58,7 @@ func failedOr(op operation, err error, f func() written) written {
 		return f()
 	}
 	a := answerTo(err)
-	return written{class: classify(op, a), op: op, answer: a, session: sessionOf(err), doubt: op == opBatch}
+	return written{class: classify(op, a), op: op, answer: a, session: sessionOf(err)}
 }
 
 // sessionOf returns the session token that came with an error, or "".
@@ -87,7 +86,7 @@ func batchReply(resp *http.Response, p plan) written {
 	a := answerOf(resp)
 	w := written{op: opBatch, answer: a, session: resp.Header.Get(headerSessionToken)}
 	if a.status != http.StatusOK && a.status != http.StatusMultiStatus {
-		w.class, w.doubt = senseless, true
+		w.class = senseless
 		return w
 	}
 	body, err := azruntime.Payload(resp)
@@ -96,7 +95,7 @@ func batchReply(resp *http.Response, p plan) written {
 	}
 	results := parseBatch(body)
 	v := judgeBatch(a.status, results, len(p.docs), p.guards)
-	w.class, w.index, w.doubt = v.class, v.index, v.doubt
+	w.class, w.index = v.class, v.index
 	if v.index < len(results) && v.class != done && v.class != senseless {
 		w.op, w.answer = opBatchCreate, results[v.index].answer(a.activity)
 	}

@@ -5,7 +5,6 @@ import "sync"
 // slots counts the messages that are handled and committed, and wakes the receive loop when one is through. It is safe
 // for concurrent use.
 type slots struct {
-	capacity int
 	// wake holds one token after a change, for the one goroutine that receives.
 	wake chan struct{}
 
@@ -14,8 +13,8 @@ type slots struct {
 	all  int // messages in process, those that are being settled included
 }
 
-func newSlots(capacity int) *slots {
-	return &slots{capacity: capacity, wake: make(chan struct{}, 1)}
+func newSlots() *slots {
+	return &slots{wake: make(chan struct{}, 1)}
 }
 
 // take uses a slot for a new message. There is one: messages are asked for only when there are slots for them.

@@ -67,7 +67,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		pipeline:   p,
 		connection: newConnection(b, c.Watchdog.Stuck),
 		logs:       newLogObserver(c.Logger, b.Queue()),
-		slots:      newSlots(c.Concurrency),
+		slots:      newSlots(),
 		settling:   make(chan struct{}, c.Concurrency),
 		flight:     newFlight(),
 		conflicts:  newConflicts(),

@@ -92,14 +92,12 @@ func (c *consumer) deliverLocked(s *store, m *message, now time.Time) {
 		c.lockAndSendLocked(s, m, now)
 		return
 	}
-	m.transit = true
-	s.entity.watchLocked(m, time.Time{})
-	ok := b.later(before, func() {
+	s.entity.watchLocked(m, time.Time{}) // neither available nor locked meanwhile
+	b.later(before, func() {
 		s.entity.mu.Lock()
 		defer s.entity.mu.Unlock()
 		now := time.Now()
 		s.entity.advanceLocked(now)
-		m.transit = false
 		if before.Kind == fault.None && c.link.Attached() {
 			c.lockAndSendLocked(s, m, now)
 			return
@@ -107,9 +105,6 @@ func (c *consumer) deliverLocked(s *store, m *message, now time.Time) {
 		c.back(s, m, now)
 		b.spawn(func() { b.strike(c.link, before, nil) })
 	})
-	if !ok {
-		m.transit = false
-	}
 }
 
 // back returns a message that was not locked after all. The credit stays used: the client never hears of it.

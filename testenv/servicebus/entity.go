@@ -55,7 +55,6 @@ type store struct {
 	ready     heap // messages that can be delivered, by sequence number
 	consumers []*consumer
 	next      int // the consumer whose turn it is
-	locked    int
 	deferred  int
 	scheduled int
 }
@@ -165,7 +164,6 @@ func (s *store) lockLocked(m *message, now time.Time) {
 	m.locked = true
 	m.token = newToken()
 	m.lockedUntil = now.Add(s.entity.cfg.LockDuration)
-	s.locked++
 	s.entity.locks[m.token] = m
 	s.ready.remove(m)
 	s.entity.watchLocked(m, m.lockedUntil)
@@ -174,7 +172,6 @@ func (s *store) lockLocked(m *message, now time.Time) {
 func (s *store) unlockLocked(m *message) {
 	if m.locked {
 		m.locked = false
-		s.locked--
 		delete(s.entity.locks, m.token)
 	}
 }

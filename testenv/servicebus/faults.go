@@ -21,9 +21,9 @@ func (b *Broker) endure(a fault.Action) bool {
 	return true
 }
 
-// later calls f in a goroutine when what the action asks for has been endured. It reports false when it will not.
-func (b *Broker) later(a fault.Action, f func()) bool {
-	return b.spawn(func() {
+// later calls f in a goroutine when what the action asks for has been endured, unless the broker is closed before.
+func (b *Broker) later(a fault.Action, f func()) {
+	b.spawn(func() {
 		if b.endure(a) {
 			f()
 		}

@@ -47,7 +47,6 @@ type message struct {
 	application     []byte
 	body            []byte
 	footer          []byte
-	kind            amqp.BodyKind
 	size            int64 // all bytes that are stored
 
 	seq, firstSeq int64
@@ -60,7 +59,6 @@ type message struct {
 
 	home        *store
 	locked      bool
-	transit     bool // a delayed delivery has it: neither available nor locked
 	token       amqp.UUID
 	lockedUntil time.Time
 
@@ -76,7 +74,7 @@ func newMessage(b []byte) (*message, error) {
 		return nil, err
 	}
 	m := &message{
-		properties: s.Properties, application: s.ApplicationProperties, body: s.Body, footer: s.Footer, kind: s.Kind,
+		properties: s.Properties, application: s.ApplicationProperties, body: s.Body, footer: s.Footer,
 		size: int64(s.Size()),
 	}
 	h, err := amqp.DecodeHeader(s.Header)

@@ -32,8 +32,7 @@ type Mem struct {
 
 type document struct {
 	record  worker.Record // of a guard
-	guard   bool
-	expires time.Time // zero: never
+	expires time.Time     // zero: never
 	// parts of a guard say when they expire; those without a time to live are absent.
 	parts map[string]time.Time
 }
@@ -91,7 +90,7 @@ func fits(c worker.Commit) error {
 }
 
 func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) document {
-	doc := document{guard: i == 0}
+	var doc document
 	if d.TTL > 0 {
 		doc.expires = now.Add(d.TTL)
 	}
@@ -160,12 +159,12 @@ func (m *Mem) Creations(documentID string) int {
 	return m.creations[documentID]
 }
 
-// Plant puts a guard record, or with an empty Type a document that is none, under an id, as another program would.
+// Plant puts a record under an id, as another program would: one without key and fingerprint stands for any other document.
 func (m *Mem) Plant(id string, r worker.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.DocumentID = id
-	m.documents[id] = document{record: r, guard: r.Type != ""}
+	m.documents[id] = document{record: r}
 }
 
 // Remove takes a document away, as another program would.

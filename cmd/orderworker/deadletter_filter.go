@@ -82,7 +82,7 @@ func (f *letterFilter) filter(now time.Time) (deadletter.Filter, error) {
 func parseAgo(flag, text string) (time.Duration, error) {
 	d, err := messagejson.ParseDuration(text)
 	if err == nil && d < 0 {
-		err = fmt.Errorf("%q lies in the future", text)
+		err = fmt.Errorf("%q lies in the future. Give how long ago it was, such as 2h", text)
 	}
 	if err != nil {
 		return 0, withCode(exitUsage, fmt.Errorf("%s: %w", flag, err))
@@ -101,7 +101,7 @@ func checkFlags(c *cobra.Command, _ []string) error {
 		case selects(c, f.Name) && (text == "" || text == "[]"):
 			fault = fmt.Errorf("--%s is empty. Give a value, or leave it out to select all", f.Name)
 		case (strings.HasPrefix(f.Value.Type(), "int") || f.Value.Type() == "duration") && strings.HasPrefix(text, "-"):
-			fault = fmt.Errorf("--%s %s is less than nothing", f.Name, text)
+			fault = fmt.Errorf("--%s %s is less than nothing. Give zero or more, or leave it out", f.Name, text)
 		}
 	})
 	return withCode(exitUsage, fault)

@@ -66,6 +66,7 @@ func (s *suspects) is(sequence int64) bool {
 // the store that it was ready. It reports whether others were committed since the message's failure before, so that this one
 // says nothing of the store.
 func (s *suspects) failed(sequence int64, alone bool, now time.Time) (others bool) {
+	s.enter(sequence) // an earlier delivery of it, whose lock was lost, may have left meanwhile
 	p := s.seen[sequence]
 	if p == nil {
 		if p = s.remember(sequence, now); p == nil {

@@ -97,7 +97,7 @@ func newCanonicaliser(body []byte, l Limits, hasOnly bool) *canonicaliser {
 	return c
 }
 
-// unread reports whether nobody will read the text that is written now, so that it need not be right.
+// unread reports whether nobody will read the text that is written now, so that it need not be right, nor kept.
 func (c *canonicaliser) unread() bool { return c.ignoring > 0 || c.hasOnly && c.picking == 0 }
 
 // run reads the one value of the body.
@@ -289,8 +289,10 @@ func (c *canonicaliser) leave(v value, reordered int) {
 		if v.sel.ignored {
 			c.ignoring--
 			drop = true
-			c.drop(v)
 		}
+	}
+	if drop || c.unread() {
+		c.drop(v)
 	}
 	if len(c.frames) == 0 {
 		return

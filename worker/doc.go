@@ -20,7 +20,8 @@
 // # Promises on concurrency
 //
 //  1. A handler runs for at most Concurrency messages at a time, one that ignored its context and was left behind included.
-//     As many messages again may be about to be settled.
+//     Messages that the store refuses while it takes others come on top, at most as many again, so that they hold up nobody.
+//     Concurrency messages more may be about to be settled.
 //  2. No more messages are asked for than can start at once, so no lock runs down in a queue of our own. What the broker
 //     hands out in the moment between two receive calls goes back by itself and costs no delivery.
 //  3. A lock is renewed half way to its end, by the monotonic clock, from before the first step until the settlement begins.
@@ -44,7 +45,8 @@
 //	stray and missing lines                        TestAnOrderIsStoredWithItsLinesOrNotAtAll
 //	handler panics                                 TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone
 //	handler fails, is slow; store cannot judge     TestTheLastDeliveryIsDeadLetteredWithTheRealCause
-//	handler asks for a very late retry             TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce
+//	handler asks for a very late retry             TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce,
+//	                                               ...IsWaitedForByARealClockToo*
 //	store fails in passing, answer lost            TestAPassingFaultIsRetriedInPlace
 //	store down, throttled, hanging, forbidden      TestAnOutageOfTheStoreCostsNoMessage, TestAnOutageAtTheLastDelivery...
 //	store or rights come late                      TestAWorkerStartsBeforeItsStoreAndItsRights
@@ -76,6 +78,7 @@
 //	idle detach, days of token refresh             TestAnIdleReceiverIsDetached..., TestTokensAreRefreshedForDays
 //	stop in any state, second signal               TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish
 //	stop while messages wait, slow network         TestAStopCostsAMessageAtMostOneDelivery
+//	stop while locks are renewed                   TestRenewalsThatAStopCutsShortSayNothingOfTheLink*
 //	rolling restarts                               TestTenRollingRestartsUnderLoadCostAMessageADeliveryEachAtMost
 //	credit left out                                TestNoCreditIsLeftOutWhileNothingIsReceived
 //	an observer that panics                        TestAnObserverThatPanicsCostsNoMessage

@@ -309,7 +309,8 @@ func (r *run) once(ctx context.Context, letters []*Letter) (down []*Letter, wait
 			if turn.wait() {
 				out = r.one(ctx, l)
 			}
-			turn.leave(out.Result != StoreDown)
+			// Whoever comes after it is told of after it, too.
+			defer func() { turn.leave(out.Result != StoreDown) }()
 			if out.Result == StoreDown {
 				r.mu.Lock()
 				defer r.mu.Unlock()

@@ -39,7 +39,7 @@ func (k *committer) meetPart(ctx context.Context) (o worker.Outcome, end bool, e
 	if r != nil || err != nil {
 		return worker.Outcome{Existing: r}, true, err
 	}
-	f := finder{store: k.store, sess: k.sess, documentID: k.documentID, token: k.last.session}
+	f := k.finder(k.last.session)
 	part := k.plan.docs[k.last.index]
 	_, there, err := f.readPart(ctx, part.id)
 	switch {
@@ -89,7 +89,7 @@ func (k *committer) lookFor(ctx context.Context, id string, waits []time.Duratio
 		case done:
 			if r, err := parseRecord(id, g.body); err == nil {
 				k.store.standing.answered()
-				return k.complete(ctx, r, g.session)
+				return k.finder(g.session).complete(ctx, r)
 			}
 			k.store.report(ctx, opRead, answer{text: errNotTheDocument.Error()}, k.documentID)
 		case lagging:
@@ -123,7 +123,7 @@ func (k *committer) lookAtPrimary(ctx context.Context, id string, blind bool) (*
 	case done:
 		if r, err := parseRecord(id, g.body); err == nil {
 			k.store.standing.answered()
-			return k.complete(ctx, r, g.session)
+			return k.finder(g.session).complete(ctx, r)
 		}
 	case absent:
 		return nil, nil
@@ -141,15 +141,7 @@ func (k *committer) lookAtPrimary(ctx context.Context, id string, blind bool) (*
 	return nil, outOfTime(ctx, &worker.UnavailableError{RetryAfter: g.answer.retryAfter, Ambiguous: k.tally.ambiguous(), Cause: cause})
 }
 
-// complete adds to a record what its judgement needs: the content that a marker has not, and the parts that are missing.
-func (k *committer) complete(ctx context.Context, r stored, token string) (*worker.Record, error) {
-	f := finder{store: k.store, sess: k.sess, documentID: k.documentID, token: token}
-	if err := f.addContent(ctx, &r); err != nil {
-		return nil, err
-	}
-	if err := f.addMissing(ctx, &r); err != nil {
-		return nil, err
-	}
-	r.DocumentID = k.documentID
-	return &r.Record, nil
+// finder reads what belongs to the message of the commit, as new as a session token says.
+func (k *committer) finder(token string) finder {
+	return finder{store: k.store, sess: k.sess, documentID: k.documentID, token: token}
 }

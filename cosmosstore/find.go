@@ -59,13 +59,5 @@ func (s *Store) findOne(ctx context.Context, sess *session, documentID, id strin
 	if err != nil {
 		return nil, s.unreadable(ctx, sess, answer{failure: broken, text: err.Error()}, documentID)
 	}
-	f := finder{store: s, sess: sess, documentID: documentID, token: g.session}
-	if err := f.addContent(ctx, &r); err != nil {
-		return nil, err
-	}
-	if err := f.addMissing(ctx, &r); err != nil {
-		return nil, err
-	}
-	r.DocumentID = documentID
-	return &r.Record, nil
+	return finder{store: s, sess: sess, documentID: documentID, token: g.session}.complete(ctx, r)
 }

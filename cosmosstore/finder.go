@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
 )
 
@@ -15,6 +16,18 @@ type finder struct {
 	sess       *session
 	documentID string
 	token      string
+}
+
+// complete adds to a record what its judgement needs: the content that a marker has not, and the parts that are missing.
+func (f finder) complete(ctx context.Context, r stored) (*worker.Record, error) {
+	if err := f.addContent(ctx, &r); err != nil {
+		return nil, err
+	}
+	if err := f.addMissing(ctx, &r); err != nil {
+		return nil, err
+	}
+	r.DocumentID = f.documentID
+	return &r.Record, nil
 }
 
 // addContent takes type and content from the handler's first document when the record is that of a marker. Without that

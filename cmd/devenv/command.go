@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, sys system) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	root := newRoot(sys)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would stand for the words of the process
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

@@ -54,7 +54,7 @@ func withCode(code int, err error) error {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, sys system) int {
 	root := newRoot(sys)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would stand for the words of the process
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

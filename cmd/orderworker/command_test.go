@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,16 @@ func TestHelpNamesWhatHasNoFlagAndTheExitCodes(t *testing.T) {
 	}
 	_, stdout, _ := execute(t, nil, "", "send", "--help")
 	require.NotContains(t, stdout, "COSMOS_KEY", "send needs no store")
+}
+
+// It is not parallel, since it changes the words of the process.
+func TestTheWordsOfTheProcessAreNotRead(t *testing.T) {
+	words := os.Args
+	os.Args = []string{words[0], "nope"}
+	defer func() { os.Args = words }()
+	code, stdout, stderr := execute(t, nil, "")
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "healthcheck")
 }
 
 func TestAWrongUseIsSaidInPlainWords(t *testing.T) {

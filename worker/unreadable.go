@@ -26,6 +26,8 @@ const (
 type blindness struct {
 	looks int // that failed in a row although the queue answers
 	until time.Time
+	// isolated is until when messages were received one at a time for another reason.
+	isolated time.Time
 }
 
 // now reports whether the queue is not to be looked at now, and over whether it is to be looked at again.
@@ -53,7 +55,7 @@ func (w *Worker) contact(ctx context.Context, l *link) error {
 	switch classifyBroker(err) {
 	case faultNone, faultPanic: // a message that makes the client panic was an answer, too
 		if w.blind.looks == 1 {
-			w.isolateUntil = time.Time{}
+			w.isolateUntil = w.blind.isolated
 		}
 		w.blind = blindness{}
 		return nil
@@ -85,7 +87,9 @@ func (w *Worker) touch(ctx context.Context, l *link) error {
 // unreadable takes note that the queue answers and cannot be looked at. What the client cannot read when it looks it cannot
 // read when it receives either: it loses its connection, and with it all that came in the same call.
 func (w *Worker) unreadable() {
-	w.blind.looks++
+	if w.blind.looks++; w.blind.looks == 1 {
+		w.blind.isolated = w.isolateUntil
+	}
 	now := time.Now()
 	w.isolateUntil = now.Add(2 * w.config.LockDuration)
 	if w.blind.looks == 1 {

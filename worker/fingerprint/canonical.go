@@ -51,7 +51,8 @@ type canonicaliser struct {
 	ignoring int  // how many open values are ignored
 	picking  int  // how many open values are selected
 	ignored  bool // whether anything was ignored
-	rounds   bool // whether a double would round a number
+	weighing bool // whether to find out if a double would round a number
+	rounds   bool // whether one would
 	leaves   int  // scalars and empty containers that count
 }
 
@@ -165,7 +166,7 @@ func (c *canonicaliser) scalar(v value, kind jsontext.Kind, raw []byte) error {
 		}
 	case jsontext.KindNumber:
 		var ok bool
-		c.rounds = c.rounds || !survivesDouble(raw)
+		c.rounds = c.rounds || c.weighing && !survivesDouble(raw)
 		if c.out, ok = appendNumber(c.out, raw); !ok {
 			return &Problem{Kind: NumberOutOfRange, Offset: c.dec.InputOffset() - int64(len(raw)),
 				Path: cutPath(string(c.dec.StackPointer())), Cause: "a number that no double can hold"}

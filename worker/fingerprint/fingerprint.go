@@ -133,10 +133,11 @@ func read(body []byte, l Limits, sel *selection, hasOnly bool) (*canonicaliser, 
 		return nil, err
 	}
 	c := newCanonicaliser(body, l, hasOnly)
+	c.weighing = sel == nil && hasOnly
 	return c, c.run(sel)
 }
 
-// check reads a body of which nothing is to be written.
+// check reads a body of which nothing is to be written, and finds out whether a double would round any of its numbers.
 func check(body []byte, l Limits) (*canonicaliser, error) { return read(body, l, nil, true) }
 
 func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
@@ -80,11 +81,7 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 	if r.Cause != 0 {
 		return r
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
-	defer cancel()
-	record, err := supervised(ctx, p.crew, callGrace, func(ctx context.Context) (Record, error) {
-		return p.store.Find(ctx, r.Commit.DocumentID)
-	}, nil)
+	record, err := p.find(ctx, r.Commit.DocumentID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return r
@@ -95,6 +92,26 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 	// A preview is no delivery, so it has no write of its own to recognise.
 	r.Commit.Attempt = ""
 	return p.judge(r)
+}
+
+// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what stands under that key. The
+// error is a [*reason.Refusal] when the message has no key, [ErrNotFound] when nothing is stored, or one of the store's.
+func (p *Pipeline) Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) (identity.Key, Record, error) {
+	key, refusal := p.admitter.Key(m)
+	if refusal != nil {
+		return identity.Key{}, Record{}, refusal
+	}
+	record, err := p.find(ctx, key.DocumentID())
+	return key, record, err
+}
+
+// find asks the store for a record, within its time.
+func (p *Pipeline) find(ctx context.Context, documentID string) (Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
+	defer cancel()
+	return supervised(ctx, p.crew, callGrace, func(ctx context.Context) (Record, error) {
+		return p.store.Find(ctx, documentID)
+	}, nil)
 }
 
 // admit starts the result of a delivery, with a nonce of its own.

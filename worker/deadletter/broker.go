@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
 )
 
 // Broker reaches a queue and its dead letters. It connects again by itself when a connection is lost; a lock outlives the
@@ -45,6 +46,9 @@ type Pipeline interface {
 	Preview(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result
 	// Process commits.
 	Process(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result
+	// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what stands under that key. The
+	// error is a [*reason.Refusal] when there is no key, and [worker.ErrNotFound] when nothing is stored.
+	Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) (identity.Key, worker.Record, error)
 }
 
 var _ Pipeline = (*worker.Pipeline)(nil)

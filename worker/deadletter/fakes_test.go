@@ -2,11 +2,14 @@ package deadletter_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/deadletter"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // downPipeline is a pipeline whose store cannot be used.
@@ -18,4 +21,12 @@ func (p downPipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessa
 		r = worker.Result{Admitted: true, Message: r.Message, Cause: worker.CauseUnavailable, Err: errTest}
 	}
 	return r
+}
+
+func (p downPipeline) Lookup(_ context.Context, m *azservicebus.ReceivedMessage) (identity.Key, worker.Record, error) {
+	key, _, err := p.Pipeline.Lookup(context.Background(), m)
+	if _, none := errors.AsType[*reason.Refusal](err); none {
+		return key, worker.Record{}, err
+	}
+	return key, worker.Record{}, errTest
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // A Reviewer looks at dead letters and acts on them.
@@ -177,6 +178,9 @@ func (r *Reviewer) Examine(ctx context.Context, l *Letter) Item {
 		item.Key, item.DocumentID = result.Message.Key.String(), result.Message.DocumentID
 		item.Content = result.Message.Body
 	}
+	if item.Verdict.Kind == Unreadable {
+		r.lookUp(ctx, &item)
+	}
 	item.recipe = result.Message.Fingerprint.Recipe
 	if e := result.Outcome.Existing; e != nil {
 		item.Stored = e.Content
@@ -185,6 +189,27 @@ func (r *Reviewer) Examine(ctx context.Context, l *Letter) Item {
 		}
 	}
 	return item
+}
+
+// lookUp adds to an unreadable letter what is known of its order, for a copy of it that could be read may have been applied.
+func (r *Reviewer) lookUp(ctx context.Context, item *Item) {
+	key, record, err := r.pipeline.Lookup(ctx, item.Letter.Received())
+	if _, none := errors.AsType[*reason.Refusal](err); none {
+		return
+	}
+	item.Key, item.DocumentID = key.String(), key.DocumentID()
+	v := &item.Verdict
+	switch {
+	case errors.Is(err, worker.ErrNotFound):
+		v.Detail += " Nothing is stored under its key."
+	case err != nil:
+		v.Detail += " Whether anything is stored under its key is not known, since the store gave no answer."
+	case record.Key != item.Key:
+		v.Detail += " Under its document id stands a document that does not say its key."
+	default:
+		v.CommittedAt = record.CommittedAt
+		v.Detail += " Under its key an order is stored, committed at " + stamp(record.CommittedAt) + ": a copy of it that could be read was applied."
+	}
 }
 
 // Find peeks one letter and computes its verdict. It returns ErrNoLetter when the letter is not there.

@@ -251,3 +251,25 @@ func TestAHugeBodyIsShownInPart(t *testing.T) {
 }
 
 var errTest = errors.New("planned")
+
+func TestAnUnreadableLetterTellsWhetherItsOrderStands(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		w.apply("1", `{"n":1}`)
+		w.bury("NotJSON", message("1", `{"n":`))
+		w.bury("NotJSON", message("2", `{"n":`))
+		items := w.list(deadletter.Filter{})
+		require.Len(t, items, 2)
+		for _, i := range items {
+			require.Equal(t, deadletter.Unreadable, i.Verdict.Kind)
+			require.Empty(t, i.Changes(), "nothing of it can be compared")
+		}
+		require.Equal(t, "1", items[0].Key)
+		require.Contains(t, items[0].Verdict.Detail, "an order is stored")
+		require.False(t, items[0].Verdict.CommittedAt.IsZero())
+		require.Contains(t, items[1].Verdict.Detail, "Nothing is stored under its key")
+
+		item := deadletter.NewReviewer(nil, downPipeline{w.pipeline}, w.ledger, w.settings).Examine(t.Context(), items[0].Letter)
+		require.Equal(t, deadletter.Unreadable, item.Verdict.Kind, "no store can change that")
+		require.Contains(t, item.Verdict.Detail, "is not known")
+	})
+}

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -75,6 +76,7 @@ func measure(b *testing.B, slow bool, messages int, start func(*stage) func()) r
 	b.Helper()
 	s := newSocketStage(b, slow, history.NewBounded(100))
 	s.fill(messages)
+	runtime.GC() // of what earlier runs left behind
 	began, used := time.Now(), cpuTime()
 	stop := start(s)
 	s.waitEmpty()

@@ -37,7 +37,7 @@ func (a *Account) readChangeFeed(q *request, c *container, key partitionKey) rep
 		if len(list) >= q.maxItems() && v.lsn != position {
 			break
 		}
-		list = append(list, v.doc)
+		list = append(list, v.document())
 		position = v.lsn
 	}
 	r := reply{status: http.StatusOK, charge: chargeFeed + chargeQueryPerDoc*float64(len(list))}

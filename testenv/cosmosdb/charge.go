@@ -34,7 +34,7 @@ func (a *Account) readCharge(size int) float64 {
 func createCharge(d definition, v *version) float64 {
 	c := 5 + 1.5*(kilobytes(len(v.raw))-1)
 	if d.indexed {
-		c += chargePerTerm * float64(terms(v.doc))
+		c += chargePerTerm * float64(v.terms)
 	}
 	return round2(c)
 }

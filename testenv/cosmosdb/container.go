@@ -48,14 +48,16 @@ type commit struct {
 type version struct {
 	id   string
 	key  partitionKey
-	doc  *jsondoc.Object // with system properties
-	raw  []byte          // the encoded document
+	raw  []byte // the encoded document with its system properties
 	etag string
 	ts   int64 // seconds since 1970, as in _ts
 	seq  int64 // in order of creation; replacing a document keeps it
 	commit
 	deleted bool
+	ttl     *int64 // its own time to live in seconds
+	terms   int    // the values that an index holds
 
+	read     *jsondoc.Object // by document, once
 	previous *version
 	// expiryNoted tells that the history has been told of the expiry.
 	expiryNoted bool
@@ -67,6 +69,15 @@ const maxVersions = 32
 // maxCommits bounds how many commits a lagging replica can be behind.
 const maxCommits = 4096
 
+// document returns the document for those who look into it, which must not change it. Most documents are written and nobody
+// ever does, so it is decoded when the first one asks. The account's lock is held.
+func (v *version) document() *jsondoc.Object {
+	if v.read == nil {
+		v.read, _ = jsondoc.ParseObject(v.raw) // it was encoded here
+	}
+	return v.read
+}
+
 func (v *version) documentID() documentID { return documentID{v.key.String(), v.id} }
 
 // expired reports whether the time to live of a version has ended. Every write starts it again.
@@ -75,10 +86,8 @@ func (d definition) expired(v *version, now time.Time) bool {
 		return false
 	}
 	ttl := *d.ttl
-	if own, ok := v.doc.Get("ttl"); ok {
-		if t, err := readTTL(own); err == nil {
-			ttl = t
-		}
+	if v.ttl != nil {
+		ttl = *v.ttl
 	}
 	return ttl > 0 && now.Unix() >= v.ts+ttl
 }

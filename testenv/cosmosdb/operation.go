@@ -118,12 +118,12 @@ func (t *transaction) patch(op operation) result {
 	if refused != nil {
 		return *refused
 	}
-	if ok, err := p.applies(old.doc); err != nil {
+	if ok, err := p.applies(old.document()); err != nil {
 		return badRequest("%v", err)
 	} else if !ok {
 		return failure(http.StatusPreconditionFailed, 0, chargeConflict, "the condition of the patch is not met")
 	}
-	doc := old.doc.Clone()
+	doc := old.document().Clone()
 	for _, step := range p.steps {
 		if err := step.apply(doc); err != nil {
 			return badRequest("%v", err)
@@ -231,7 +231,7 @@ func (t *transaction) breaksUniqueKey(id string, doc *jsondoc.Object) bool {
 	for _, paths := range t.container.def.uniqueKeys {
 		want := uniqueValue(doc, paths)
 		for _, other := range neighbours {
-			if other.documentID() != self && uniqueValue(other.doc, paths) == want {
+			if other.documentID() != self && uniqueValue(other.document(), paths) == want {
 				return true
 			}
 		}

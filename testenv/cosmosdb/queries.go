@@ -83,13 +83,13 @@ func (a *Account) queryDocuments(q *request, c *container, key partitionKey) rep
 	for _, v := range a.visible(c, w) {
 		if v.key.hasPrefix(key) {
 			examined++
-			if s.query.Matches(v.doc, s.params) {
+			if s.query.Matches(v.document(), s.params) {
 				found = append(found, v)
 			}
 		}
 	}
 	if s.query.Ordered() {
-		slices.SortStableFunc(found, func(x, y *version) int { return s.query.Compare(x.doc, y.doc) })
+		slices.SortStableFunc(found, func(x, y *version) int { return s.query.Compare(x.document(), y.document()) })
 	}
 	r := page(q, c, s, found, single)
 	r.session = sessionToken(w.lsn)
@@ -152,7 +152,7 @@ func page(q *request, c *container, s ask, found []*version, single bool) reply 
 func project(s ask, found []*version) (results []any, ends []int64) {
 	inOrder := !s.query.Ordered() && !s.query.Windowed() && !s.query.Counts()
 	for _, v := range found {
-		if p, ok := s.query.Project(v.doc, s.params); ok {
+		if p, ok := s.query.Project(v.document(), s.params); ok {
 			results = append(results, p)
 			ends = append(ends, v.seq)
 		}

@@ -51,9 +51,9 @@ func (t *transaction) blocked(id string) bool {
 	return t.account.opts.ExpiredBlocksCreate && v != nil && !v.deleted && t.live(id) == nil
 }
 
-// write adds a version made of doc, which the transaction then owns. old is the document that it replaces, or nil.
+// write adds a version made of doc, to which it adds the system properties. old is the document that it replaces, or nil.
 func (t *transaction) write(id string, doc *jsondoc.Object, old *version) *version {
-	v := &version{id: id, key: t.key, doc: doc, etag: t.account.nextETagLocked(), ts: t.now.Unix()}
+	v := &version{id: id, key: t.key, etag: t.account.nextETagLocked(), ts: t.now.Unix()}
 	if old != nil {
 		v.seq = old.seq
 	} else {
@@ -66,14 +66,19 @@ func (t *transaction) write(id string, doc *jsondoc.Object, old *version) *versi
 	doc.Set("_etag", v.etag)
 	doc.Set("_attachments", "attachments/")
 	doc.Set("_ts", float64(v.ts))
-	v.raw = jsondoc.Encode(doc)
+	v.raw, v.terms = jsondoc.Encode(doc), terms(doc)
+	if own, ok := doc.Get("ttl"); ok {
+		if ttl, err := readTTL(own); err == nil {
+			v.ttl = &ttl
+		}
+	}
 	t.pending = append(t.pending, v)
 	return v
 }
 
 // remove adds the end of a document.
 func (t *transaction) remove(old *version) {
-	t.pending = append(t.pending, &version{id: old.id, key: old.key, doc: old.doc, seq: old.seq, ts: t.now.Unix(), deleted: true})
+	t.pending = append(t.pending, &version{id: old.id, key: old.key, raw: old.raw, seq: old.seq, ts: t.now.Unix(), deleted: true})
 }
 
 // commit makes the writes visible, under one log sequence number.

@@ -135,13 +135,11 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	hctx, cancel := context.WithTimeoutCause(ctx, p.handlerTimeout, ErrHandlerTimeout)
 	defer cancel()
-	returned, message := make(chan struct{}), r.Message
+	message := r.Message
 	documents, err := supervised(hctx, p.crew, callGrace, func(ctx context.Context) ([]Document, error) {
 		return p.handler.Handle(ctx, message)
-	}, func([]Document, error) { close(returned) })
-	if errors.Is(err, errStuck) {
-		r.stuck = returned
-	}
+	}, nil)
+	r.stuck = cmp.Or(stuckIn(err), r.stuck)
 	if err != nil {
 		return r.handlerFailed(hctx, err)
 	}
@@ -243,13 +241,11 @@ func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 	}
 	sctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
 	defer cancel()
-	returned, commit := make(chan struct{}), r.Commit
+	commit := r.Commit
 	outcome, err := supervised(sctx, p.crew, callGrace, func(ctx context.Context) (Outcome, error) {
 		return p.store.Commit(ctx, commit)
-	}, func(Outcome, error) { close(returned) })
-	if errors.Is(err, errStuck) {
-		r.stuck = returned
-	}
+	}, nil)
+	r.stuck = cmp.Or(stuckIn(err), r.stuck)
 	r.Calls += outcome.Calls
 	r.Charge += outcome.Charge
 	if err != nil {

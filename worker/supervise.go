@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,45 +38,81 @@ func guarded[T any](f func() (T, error)) (result T, err error) {
 	return f()
 }
 
+// A stuckError is [errStuck] of one call.
+type stuckError struct {
+	// returned is closed when the call has returned after all.
+	returned <-chan struct{}
+}
+
+func (e *stuckError) Error() string        { return errStuck.Error() }
+func (e *stuckError) Is(target error) bool { return target == errStuck }
+
+// stuckIn returns what is closed when the call returns that err says did not, or nil.
+func stuckIn(err error) <-chan struct{} {
+	if e, ok := errors.AsType[*stuckError](err); ok {
+		return e.returned
+	}
+	return nil
+}
+
 type answer[T any] struct {
 	value T
 	err   error
 }
 
+// supervision is one call that is waited for. Who changes the state first says what becomes of the result: the goroutine that
+// makes the call, when it returns, or the one that waits, when it leaves.
+type supervision[T any] struct {
+	state    atomic.Int32
+	done     chan answer[T] // takes one answer, so that nobody has to wait for it
+	returned chan struct{}  // set before the call is left
+}
+
+// The states of a call.
+const (
+	callRuns int32 = iota
+	callReturned
+	callLeft
+)
+
 // supervised calls f in a goroutine of the crew and waits until it returns, or until grace has passed since ctx ended. In
-// the second case it returns errStuck, and late is called with the result when f returns after all. The goroutine is the
+// the second case it returns a stuckError, and late is called with the result when f returns after all. The goroutine is the
 // one thing here without an owner who waits for it: there is no other way to leave a call that ignores its context.
 func supervised[T any](ctx context.Context, c *crew, grace time.Duration, f func(context.Context) (T, error), late func(T, error)) (T, error) {
-	done := make(chan answer[T]) // unbuffered: either the caller takes the result, or late does
-	left := make(chan struct{})
+	s := &supervision[T]{done: make(chan answer[T], 1)}
 	c.do(func() {
 		a := answer[T]{err: &panicError{value: "runtime.Goexit was called"}}
 		defer func() { // runtime.Goexit, of which testing.T.FailNow makes use, runs nothing else
-			select {
-			case done <- a:
-			case <-left:
-				if late != nil {
-					late(a.value, a.err)
-				}
+			if s.state.CompareAndSwap(callRuns, callReturned) {
+				s.done <- a
+				return
+			}
+			defer close(s.returned)
+			if late != nil {
+				late(a.value, a.err)
 			}
 		}()
 		a.value, a.err = guarded(func() (T, error) { return f(ctx) })
 	})
 	select {
-	case a := <-done:
+	case a := <-s.done:
 		return a.value, a.err
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
-	case a := <-done:
+	case a := <-s.done:
 		return a.value, a.err
 	case <-timer.C:
-		close(left)
-		var zero T
-		return zero, errStuck
 	}
+	s.returned = make(chan struct{})
+	if !s.state.CompareAndSwap(callRuns, callLeft) {
+		a := <-s.done
+		return a.value, a.err
+	}
+	var zero T
+	return zero, &stuckError{s.returned}
 }
 
 // call is supervised for a call without a result.

@@ -13,7 +13,7 @@ import (
 // stands between the worker and the account and spoils every GET lets it pass, as it does the writes. It costs a little more
 // than a read, so it is the last look and not the first.
 func (s *Store) readPrimary(ctx context.Context, sess *session, partition, id string) reading {
-	ctx, cancel := context.WithTimeout(readingOnly(ctx), s.opts.OperationTimeout)
+	ctx, cancel := bounded(readingOnly(ctx), s.opts.OperationTimeout)
 	defer cancel()
 	b := sess.container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(partition))
 	b.ReadItem(id, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	azruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -23,9 +24,17 @@ type written struct {
 	over bool
 }
 
+// bounded is [context.WithTimeout] that costs nothing when ctx ends sooner anyway, as that of the worker does.
+func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
 // write sends a plan once: a create, or a batch whose first operation creates the guard.
 func (s *Store) write(ctx context.Context, sess *session, p plan) written {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
+	ctx, cancel := bounded(ctx, s.opts.OperationTimeout)
 	defer cancel()
 	var w written
 	if len(p.docs) == 1 {
@@ -112,7 +121,7 @@ type reading struct {
 
 // read reads one document. The token may be empty.
 func (s *Store) read(ctx context.Context, sess *session, partition, id, token string) reading {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
+	ctx, cancel := bounded(ctx, s.opts.OperationTimeout)
 	defer cancel()
 	opts := &azcosmos.ItemOptions{}
 	if token != "" {
@@ -130,7 +139,7 @@ func (s *Store) read(ctx context.Context, sess *session, partition, id, token st
 // readAll reads several documents of one logical partition in one batch, and returns their bodies in order, or nil when
 // not every one of them was read.
 func (s *Store) readAll(ctx context.Context, sess *session, partition string, ids []string, token string) [][]byte {
-	ctx, cancel := context.WithTimeout(readingOnly(ctx), s.opts.OperationTimeout)
+	ctx, cancel := bounded(readingOnly(ctx), s.opts.OperationTimeout)
 	defer cancel()
 	b := sess.container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(partition))
 	for _, id := range ids {

@@ -291,6 +291,7 @@ func (w *Worker) giveBackLate(late []*azservicebus.ReceivedMessage, l *link) {
 // other down with it. It comes back when its lock ends, until the broker dead-letters it.
 func (w *Worker) isolate(err error) {
 	w.isolateUntil = time.Now().Add(2 * w.config.LockDuration)
+	w.blind.isolated = w.isolateUntil // a good look after one that failed does not lift this
 	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: faultPanic.advice(), Err: err, Stack: stackOf(err)})
 }
 

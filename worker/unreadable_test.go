@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -181,4 +182,45 @@ func TestABrokerThatDiesWhileNothingIsReceivedShows(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAGoodLookDoesNotLiftTheIsolationOfAMessageThatPanics(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		const lock = 30 * time.Second
+		looks := 0
+		var panicked time.Time
+		var asked []int // for, in each call while the message that panics may come again
+		b := &fakeBroker{}
+		b.open = func(int) *fakeReceiver {
+			return &fakeReceiver{
+				peek: func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
+					if looks++; looks > 1 {
+						return nil, nil
+					}
+					<-ctx.Done()
+					return nil, ctx.Err()
+				},
+				renew: func(context.Context, *azservicebus.ReceivedMessage) error {
+					return &azservicebus.Error{Code: azservicebus.CodeLockLost}
+				},
+				receive: func(_ context.Context, n int) ([]*azservicebus.ReceivedMessage, error) {
+					if panicked.IsZero() {
+						panicked = time.Now()
+						panic("interface conversion")
+					}
+					if time.Since(panicked) < 2*lock {
+						asked = append(asked, n)
+					}
+					time.Sleep(time.Second)
+					return []*azservicebus.ReceivedMessage{fakeMessage(fmt.Sprint(time.Now()), `{"n":1}`)}, nil
+				},
+			}
+		}
+		w := e.startOver(worker.Config{LockDuration: lock}, b)
+		time.Sleep(2 * time.Minute)
+		e.end(w)
+		require.Greater(e, looks, 1, "the queue was looked at again")
+		require.NotEmpty(e, asked)
+		require.Equal(e, 1, slices.Max(asked), "%v", asked)
+	})
 }

@@ -83,6 +83,8 @@ func TestTypesAndNamesThatCannotBe(t *testing.T) {
 		"a named first document":     {named("line-1")},
 		"an unnamed second one":      {order("order"), order("order")},
 		"two documents of a name":    {order("order"), named("a"), named("a")},
+		"a name cut in a letter":     {order("order"), named("line-\xc3")},
+		"a type cut in a letter":     {order("order\xc3")},
 		"a reserved type further on": {order("order"), {Name: "a", Type: "id", Content: []byte(`{}`)}},
 	}
 	for name, docs := range tests {

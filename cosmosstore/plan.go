@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
@@ -102,6 +103,8 @@ func (l layout) checkCommit(c worker.Commit) error {
 			return handlerFault("a first document with the name %q. It must have none, since it is the guard", d.Name)
 		case i > 0 && d.Name == "":
 			return handlerFault("document %d without a name. Every document but the first needs one", i+1)
+		case !utf8.ValidString(d.Name): // what is written is another name, and the document is never found by it again
+			return handlerFault("a document with the name %q, which is not UTF-8 text", d.Name)
 		case names[d.Name]:
 			return handlerFault("two documents with the name %q. Each needs one of its own", d.Name)
 		case l.markers && d.Name == markerPart:
@@ -125,6 +128,8 @@ func (l layout) checkType(name string) error {
 	switch {
 	case name == "":
 		return handlerFault("a document without a type. Each needs one")
+	case !utf8.ValidString(name):
+		return handlerFault("a document of the type %q, which is not UTF-8 text", name)
 	case len(name) > 128:
 		return handlerFault("a document whose type has %d bytes, and may have 128", len(name))
 	case reserved(name), l.markers && name == markerType:

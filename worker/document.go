@@ -10,7 +10,7 @@ import (
 // A Document is one document that a handler wants created for its message.
 type Document struct {
 	// Name tells the documents of one message apart. The first document, the guard, has none; every other needs one that
-	// is unique within the message, such as "line-1".
+	// is unique within the message, such as "line-1". It is UTF-8 text, as is the type.
 	Name string
 	// Type says what the document is, such as "order". The store keeps Content under this name.
 	Type string

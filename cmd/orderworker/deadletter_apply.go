@@ -143,7 +143,7 @@ func (r *review) apply(ctx context.Context, sys system, a deadletter.Application
 			return err
 		}
 		writeCounts(sys.stdout, counts, len(a.Steps))
-		_, err := fmt.Fprintln(sys.stdout, "Nothing was done. Add --execute and --reason to do it.")
+		_, err := fmt.Fprintln(sys.stdout, "Nothing was done. To do it, add --execute, with a --reason.")
 		return err
 	}
 	a.Progress = func(p deadletter.Progress) { meter.show(progressLine(p)) }

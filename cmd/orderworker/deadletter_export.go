@@ -242,7 +242,7 @@ func (r *review) bring(ctx context.Context, sys system, o deadletter.Order, lett
 		fmt.Fprintln(sys.stdout, outcomeLine(out))
 	}
 	if !execute {
-		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. Add --execute and --reason to do it\n", done, len(letters))
+		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. To do it, add --execute, with a --reason\n", done, len(letters))
 	}
 	if done < len(letters) {
 		return fmt.Errorf("%d of %d not done", len(letters)-done, len(letters))

@@ -39,15 +39,17 @@ func TestOfficialScenarioThroughThePublicClients(t *testing.T) {
 	if os.Getenv("ORDERWORKER_EMULATOR") != "" {
 		makeContainer(t, client, store)
 	}
-	perform(t, site{
-		serviceBus: func() (*azservicebus.Client, error) {
-			if connection != "" {
-				return azservicebus.NewClientFromConnectionString(connection, nil)
-			}
-			return azservicebus.NewClient(namespace, credential(t), nil)
-		},
-		queue: cmp.Or(os.Getenv("SERVICEBUS_QUEUE"), "orders"), cosmos: client, store: store,
-	})
+	serviceBus, queue := func() (*azservicebus.Client, error) {
+		if connection != "" {
+			return azservicebus.NewClientFromConnectionString(connection, nil)
+		}
+		return azservicebus.NewClient(namespace, credential(t), nil)
+	}, cmp.Or(os.Getenv("SERVICEBUS_QUEUE"), "orders")
+	first, err := serviceBus()
+	require.NoError(t, err)
+	requireEmpty(t, first, queue)
+	require.NoError(t, first.Close(t.Context()))
+	perform(t, site{serviceBus: serviceBus, queue: queue, cosmos: client, store: store})
 }
 
 func credential(t *testing.T) azcore.TokenCredential {

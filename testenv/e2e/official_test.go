@@ -60,6 +60,7 @@ func newOfficial(t *testing.T) *official {
 	var err error
 	o.client, err = client()
 	require.NoError(t, err)
+	requireEmpty(t, o.client, o.queue)
 	o.sender, err = o.client.NewSender(o.queue, nil)
 	require.NoError(t, err)
 	options := o.storeOptions()
@@ -72,6 +73,17 @@ func newOfficial(t *testing.T) *official {
 	})
 	o.run(client)
 	return o
+}
+
+// requireEmpty refuses a queue in which messages wait. They would be somebody's orders, and the test would take them.
+func requireEmpty(t *testing.T, client *azservicebus.Client, queue string) {
+	t.Helper()
+	r, err := client.NewReceiverForQueue(queue, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close(t.Context())) }()
+	waiting, err := r.PeekMessages(t.Context(), 1, nil)
+	require.NoError(t, err)
+	require.Empty(t, waiting, "messages wait in the queue %q, and this test would take them; name a queue of its own in SERVICEBUS_QUEUE, or empty this one", queue)
 }
 
 func (o *official) clients() func() (*azservicebus.Client, error) {

@@ -39,6 +39,15 @@ func TestAFaultOfThisMachineIsNotTakenForOneOfTheBroker(t *testing.T) {
 	require.Equal(t, 4, dead(t, d.env), "nothing was removed")
 }
 
+func TestAPlanForAReasonThatIsTheWhyOfAnActionSaysSo(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	code, _, stderr := d.run("plan", "--file", d.file("plan"), "--reason", "ticket 4711")
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stderr, "put aside for the reason ticket 4711")
+	require.Contains(t, stderr, "why it is done is for apply")
+}
+
 func TestAStoreThatDoesNotAnswerIsNotTakenForTheBroker(t *testing.T) {
 	t.Parallel()
 	r := &review{config: config{connectionString: "Endpoint=sb://127.0.0.1:1"}}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -73,6 +74,10 @@ func (r *review) writePlan(ctx context.Context, sys system, out io.Writer, h dea
 	}
 	if err := w.Close(); err != nil {
 		return err
+	}
+	if len(p.Filter.Reasons) > 0 && summary.Seen == 0 {
+		fmt.Fprintf(sys.stderr, "No dead letter that is selected was put aside for the reason %s. Here --reason selects dead letters; why it is done is for apply.\n",
+			strings.Join(p.Filter.Reasons, ", "))
 	}
 	return describePlan(sys.stderr, summary, file)
 }

@@ -78,7 +78,7 @@ func (t *transaction) write(id string, doc *jsondoc.Object, old *version) *versi
 
 // remove adds the end of a document.
 func (t *transaction) remove(old *version) {
-	t.pending = append(t.pending, &version{id: old.id, key: old.key, raw: old.raw, seq: old.seq, ts: t.now.Unix(), deleted: true})
+	t.pending = append(t.pending, &version{id: old.id, key: old.key, seq: old.seq, ts: t.now.Unix(), deleted: true})
 }
 
 // commit makes the writes visible, under one log sequence number.

@@ -34,8 +34,8 @@ func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.O
 	if err != nil {
 		return worker.Outcome{}, err
 	}
-	if found := guardWarnings(s.opts, c.Documents[0]); found != nil {
-		s.shortGuard.Do(func() { s.forgetful(ctx, found) })
+	if s.opts.Lifetime.outlives(c.Documents[0].TTL) {
+		s.shortGuard.Do(func() { s.forgetful(ctx, guardWarnings(s.opts, c.Documents[0])) })
 	}
 	k := &committer{store: s, sess: sess, tally: t, plan: p, documentID: c.DocumentID}
 	for try := 1; try <= maxTries; try++ {

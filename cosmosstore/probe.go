@@ -32,7 +32,7 @@ func (s *Store) probe(ctx context.Context, sess *session) error {
 // allowed. Reads may work while writes do not: keys and roles differ, proxies do, and in a fail-over so do regions. Op is
 // opCreate or opBatch. It fails with an UnavailableError or a MisconfiguredError.
 func (s *Store) probeWrite(ctx context.Context, sess *session, op operation) error {
-	opCtx, cancel := context.WithTimeout(ctx, s.opts.OperationTimeout)
+	opCtx, cancel := bounded(ctx, s.opts.OperationTimeout)
 	defer cancel()
 	a := nonsense(opCtx, sess, op)
 	if a.status == http.StatusBadRequest {

@@ -183,8 +183,8 @@ func (s *Store) forget(sess *session) {
 	}
 }
 
-// Close ends the reading of account and container that may be going on and releases connections. Calls that are under way end by themselves; later
-// ones fail. It always returns nil.
+// Close ends the reading of account and container that may be going on and releases connections. Calls that are under way
+// end by themselves; later ones fail. It always returns nil.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true

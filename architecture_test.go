@@ -32,14 +32,14 @@ var arrows = []struct {
 	never    []string
 	because  string
 }{
-	{"./cmd/orderworker", []string{module + "testenv", module + "worker/storetest", "testing"}, "emulators and test helpers have no business in production"},
+	{"./cmd/orderworker", []string{module + "testenv", module + "internal/amqp", module + "worker/storetest", "testing"}, "emulators and test helpers have no business in production"},
 	{"./worker", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv", "testing"}, "the engine works with any store"},
-	{"./worker/deadletter/...", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv"}, "the review works with any store"},
+	{"./internal/deadletter/...", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv"}, "the review works with any store"},
 	{"./worker/admission", []string{module + "cosmosstore", module + "testenv", "net/http/httptest"}, "admission is a pure function of a message"},
 	{"./worker/fingerprint", []string{"github.com/Azure"}, "a fingerprint is about bytes alone"},
 	{"./worker/identity", []string{"github.com/Azure"}, "a document id is a pure function of a key"},
 	{"./worker/storetest", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv"}, "the contract fits every store"},
-	{"./cosmosstore", []string{module + "testenv", module + "worker/storetest", module + "worker/deadletter/page", "testing"}, "the store knows the engine and Cosmos DB, nothing else"},
+	{"./cosmosstore", []string{module + "testenv", module + "worker/storetest", module + "internal/page", "testing"}, "the store knows the engine and Cosmos DB, nothing else"},
 	{"./testenv/...", []string{"github.com/Azure", module + "worker", module + "cosmosstore", module + "cmd"}, "a mistake that both sides share would cancel itself out"},
 	{"./cmd/devenv", []string{"github.com/Azure", module + "worker", module + "cosmosstore"}, "the demonstration starts the real program and judges it from outside"},
 }
@@ -58,7 +58,7 @@ func TestNobodyImportsWhatHeMustNot(t *testing.T) {
 }
 
 func TestOnlyTheStoreImportsTheCosmosClient(t *testing.T) {
-	allowed := []string{module + "cosmosstore", module + "cmd/orderworker"}
+	allowed := []string{module + "cosmosstore", module + "worker/app"}
 	for _, row := range goList(t, "-f", "{{.ImportPath}} {{.Imports}}", "./...") {
 		path, imports, _ := strings.Cut(row, " ")
 		if strings.Contains(imports, "sdk/data/azcosmos") {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv"
-	"github.com/orderworker/orderworker/testenv/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/history"
-	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // minimumWidth is the narrowest table that can be read.

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
-	"github.com/orderworker/orderworker/testenv/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
-	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // maxBacklog is the number of messages on the queue above which no more are sent, so that every round can be drained.

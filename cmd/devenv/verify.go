@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
-	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // words are the reasons for which a worker may put a message of the stream aside. Anything else, above all a message that

@@ -11,11 +11,11 @@ import (
 	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/scenario"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
-	"github.com/orderworker/orderworker/worker/admission/scenario"
 )
 
 // TestEveryMessageBecomesADocumentOrADeadLetter sends the scenarios of admission through the whole path: the real client

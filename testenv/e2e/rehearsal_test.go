@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/infra/snapshots"
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv"
-	"github.com/orderworker/orderworker/testenv/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
 )
 

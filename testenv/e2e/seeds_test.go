@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
-	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 )

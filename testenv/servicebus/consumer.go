@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 )

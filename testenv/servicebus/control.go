@@ -1,7 +1,7 @@
 package servicebus
 
 import (
-	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/internal/amqp"
 )
 
 // SetStatus lets a queue be used, or not. Links that it no longer allows are detached with

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
 )
 

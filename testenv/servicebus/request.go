@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 )
 

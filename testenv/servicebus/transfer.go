@@ -3,7 +3,7 @@ package servicebus
 import (
 	"time"
 
-	"github.com/orderworker/orderworker/testenv/amqp"
+	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 )

@@ -13,9 +13,9 @@ import (
 	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/body"
+	"github.com/orderworker/orderworker/internal/scenario"
 	"github.com/orderworker/orderworker/worker/admission"
-	"github.com/orderworker/orderworker/worker/admission/scenario"
-	"github.com/orderworker/orderworker/worker/body"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"

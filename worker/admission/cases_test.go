@@ -7,8 +7,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/scenario"
 	"github.com/orderworker/orderworker/worker/admission"
-	"github.com/orderworker/orderworker/worker/admission/scenario"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/orderworker/orderworker/worker/body"
+	"github.com/orderworker/orderworker/internal/body"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 

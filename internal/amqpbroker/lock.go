@@ -1,0 +1,163 @@
+package amqpbroker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/go-amqp"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+)
+
+// moreWait is how long to wait for another letter once one has come.
+const moreWait = 150 * time.Millisecond
+
+// linkLetters is how many letters one link may hand out. The client library remembers each until it is settled on the link,
+// which never happens here, so that a link is replaced before that adds up.
+const linkLetters = 5000
+
+// carefulLetters is how many letters are taken one by one after a link has failed. The cause may be a letter that the client
+// library cannot decode: it takes the link with it, and all letters that came along stay locked until their time is up.
+// Alone it only takes itself.
+const carefulLetters = 100
+
+// Lock locks letters from the front. See [deadletter.Broker].
+func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, error) {
+	for try := 1; ; try++ {
+		if b.careful > 0 {
+			most = 1
+		}
+		letters, c, err := b.lockOnce(ctx, most, wait)
+		if err != nil {
+			b.drop(ctx, c, err)
+			b.careful = carefulLetters
+		}
+		b.careful = max(0, b.careful-len(letters))
+		if len(letters) > 0 || err == nil || try >= tries || !again(ctx, c, err) {
+			return letters, err
+		}
+	}
+}
+
+func (b *Broker) lockOnce(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, *connection, error) {
+	setup, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
+	defer cancel()
+	var c *connection
+	err := b.with(setup, func(open *connection) error {
+		c = open
+		return c.prepare(setup, b.letters, most)
+	})
+	if err != nil {
+		return nil, c, err
+	}
+	letters, err := c.receive(ctx, most, wait)
+	return letters, c, err
+}
+
+// prepare attaches the receiver and gives it credit for most letters in all.
+func (c *connection) prepare(ctx context.Context, letters string, most int) error {
+	if err := c.authorize(ctx, letters); err != nil {
+		return err
+	}
+	if c.receiver != nil && c.handed >= linkLetters && c.credit == 0 {
+		_ = c.receiver.Close(ctx)
+		c.receiver = nil
+	}
+	if c.receiver == nil {
+		r, err := c.session.NewReceiver(ctx, letters, &amqp.ReceiverOptions{Credit: -1, SettlementMode: amqp.ReceiverSettleModeSecond.Ptr()})
+		if err != nil {
+			return err
+		}
+		c.receiver, c.credit, c.handed = r, 0, 0
+	}
+	if more := most - c.credit; more > 0 {
+		if err := c.receiver.IssueCredit(uint32(more)); err != nil {
+			return err
+		}
+		c.credit += more
+	}
+	return nil
+}
+
+// receive waits for the first letter as long as it may, and takes what follows at once. Nobody else uses the receiver. It
+// leaves no credit behind: a letter that came in while nobody looks would lose its lock before it is seen.
+func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, error) {
+	var letters []*deadletter.Letter
+	for len(letters) < most {
+		waitCtx, cancel := context.WithTimeout(ctx, wait)
+		m, err := c.receiver.Receive(waitCtx, nil)
+		timeUp := waitCtx.Err() != nil
+		cancel()
+		switch {
+		case err == nil:
+			c.credit--
+			c.handed++
+			letters = append(letters, locked(m))
+			wait = moreWait
+		case timeUp && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			return append(letters, c.detach(ctx)...), nil
+		case len(letters) > 0:
+			// What is wrong shows again at the next call.
+			return letters, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		default:
+			return nil, err
+		}
+	}
+	return letters, nil
+}
+
+// locked makes a letter of a delivery. The delivery tag is the lock token in the order of bytes of a .NET GUID; the other
+// order is that of the management requests.
+func locked(m *amqp.Message) *deadletter.Letter {
+	l := deadletter.NewLetter(m)
+	if t := m.DeliveryTag; len(t) == len(l.Lock) {
+		copy(l.Lock[:], t)
+		for _, swap := range [][2]int{{0, 3}, {1, 2}, {4, 5}, {6, 7}} {
+			l.Lock[swap[0]], l.Lock[swap[1]] = l.Lock[swap[1]], l.Lock[swap[0]]
+		}
+	}
+	if id, ok := m.DeliveryAnnotations["x-opt-lock-token"].(amqp.UUID); ok {
+		l.Lock = deadletter.LockToken(id)
+	}
+	return l
+}
+
+// Unlock ends the locking. See [deadletter.Broker].
+func (b *Broker) Unlock(ctx context.Context) error {
+	var left []*deadletter.Letter
+	err := b.with(ctx, func(c *connection) error {
+		if c.receiver != nil {
+			left = c.detach(ctx)
+		}
+		return nil
+	})
+	locks := make([]deadletter.LockToken, len(left))
+	for i, l := range left {
+		locks[i] = l.Lock
+	}
+	return errors.Join(err, b.Release(ctx, locks))
+}
+
+// drainTime bounds the taking back of credit. A broker that does not know how strands what it sends meanwhile until its lock
+// ends.
+const drainTime = 2 * time.Second
+
+// detach takes back the credit, ends the link, and returns letters that came meanwhile.
+func (c *connection) detach(ctx context.Context) []*deadletter.Letter {
+	r := c.receiver
+	c.receiver = nil
+	if c.credit > 0 {
+		drain, cancel := context.WithTimeout(ctx, drainTime)
+		_ = r.DrainCredit(drain, nil)
+		cancel()
+	}
+	_ = r.Close(ctx)
+	var left []*deadletter.Letter
+	for m := r.Prefetched(); m != nil; m = r.Prefetched() {
+		left = append(left, locked(m))
+	}
+	return left
+}

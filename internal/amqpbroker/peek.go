@@ -1,0 +1,37 @@
+package amqpbroker
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+)
+
+var errPeekAnswer = errors.New("amqpbroker: the broker's answer to a peek has no messages in it")
+
+// Peek returns up to most letters from a sequence number on. See [deadletter.Broker].
+func (b *Broker) Peek(ctx context.Context, from int64, most int) ([]*deadletter.Letter, error) {
+	reply, err := b.manage(ctx, true, "peek-message", map[string]any{
+		"from-sequence-number": from, "message-count": int32(min(max(most, 1), math.MaxInt32)),
+	})
+	if err != nil || statusOf(reply) == http.StatusNoContent {
+		return nil, err
+	}
+	body, _ := reply.Value.(map[string]any)
+	messages, ok := body["messages"].([]any)
+	if !ok {
+		return nil, errPeekAnswer
+	}
+	letters := make([]*deadletter.Letter, 0, len(messages))
+	for _, entry := range messages {
+		fields, _ := entry.(map[string]any)
+		encoded, ok := fields["message"].([]byte)
+		if !ok {
+			return nil, errPeekAnswer
+		}
+		letters = append(letters, deadletter.Parse(encoded))
+	}
+	return letters, nil
+}

@@ -1,0 +1,32 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// downPipeline is a pipeline whose store cannot be used.
+type downPipeline struct{ deadletter.Pipeline }
+
+func (p downPipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result {
+	r := p.Pipeline.Preview(ctx, m)
+	if r.Admitted {
+		r = worker.Result{Admitted: true, Message: r.Message, Cause: worker.CauseUnavailable, Err: errTest}
+	}
+	return r
+}
+
+func (p downPipeline) Lookup(_ context.Context, m *azservicebus.ReceivedMessage) (identity.Key, worker.Record, error) {
+	key, _, err := p.Pipeline.Lookup(context.Background(), m)
+	if _, none := errors.AsType[*reason.Refusal](err); none {
+		return key, worker.Record{}, err
+	}
+	return key, worker.Record{}, errTest
+}

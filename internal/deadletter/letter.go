@@ -1,0 +1,242 @@
+package deadletter
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
+
+	"github.com/orderworker/orderworker/internal/wire"
+)
+
+// The names under which the broker writes what it knows.
+const (
+	annotationSequence    = "x-opt-sequence-number"
+	annotationEnqueuedAt  = "x-opt-enqueued-time"
+	annotationLockedUntil = "x-opt-locked-until"
+	annotationSource      = "x-opt-deadletter-source"
+	annotationState       = "x-opt-message-state"
+
+	propertyReason      = "DeadLetterReason"
+	propertyDescription = "DeadLetterErrorDescription"
+)
+
+// A LockToken names one delivery of a locked letter. It is a UUID in the order of bytes that AMQP uses.
+type LockToken [16]byte
+
+// A Letter is one dead letter as the broker gives it out, before anything is interpreted. Its values can be of any type:
+// whoever may send may write what he likes.
+type Letter struct {
+	// Sequence is the broker's number of the letter, the one thing that tells letters with equal MessageIds apart. It is
+	// zero when the broker did not say, or said it in a section that cannot be read.
+	Sequence int64
+	// EnqueuedAt is when the message came into the queue, by the broker's clock; zero when unknown.
+	EnqueuedAt time.Time
+	// Encoded is the message as the broker keeps it. It is empty for a letter that came from a [Sweep].
+	Encoded []byte
+	// Message is Encoded, decoded.
+	Message *amqp.Message
+	// Damage says which sections could not be read, and why.
+	Damage []string
+	// Lock is the lock of a letter that came from a [Sweep], and LockedUntil its end by the broker's clock.
+	Lock        LockToken
+	LockedUntil time.Time
+}
+
+// Parse reads an encoded message as the broker keeps it. It accepts every message and takes of it what it can.
+func Parse(encoded []byte) *Letter {
+	m, damage := wire.Decode(encoded)
+	l := NewLetter(m)
+	l.Encoded, l.Damage = encoded, damage
+	return l
+}
+
+// NewLetter reads what the broker says of a message that was decoded by somebody else.
+func NewLetter(m *amqp.Message) *Letter {
+	l := &Letter{Message: m}
+	l.Sequence, _ = m.Annotations[annotationSequence].(int64)
+	l.EnqueuedAt, _ = m.Annotations[annotationEnqueuedAt].(time.Time)
+	l.LockedUntil, _ = m.Annotations[annotationLockedUntil].(time.Time)
+	return l
+}
+
+// MessageID returns the MessageId as a person should see it, and whether it is a text, as it should be.
+func (l *Letter) MessageID() (string, bool) {
+	if l.Message.Properties == nil {
+		return "", false
+	}
+	switch id := l.Message.Properties.MessageID.(type) {
+	case nil:
+		return "", false
+	case string:
+		return id, true
+	case []byte:
+		return "binary(" + hex.EncodeToString(id) + ")", false
+	case amqp.UUID:
+		return "uuid(" + id.String() + ")", false
+	default:
+		return fmt.Sprintf("%T(%v)", id, id), false
+	}
+}
+
+// Reason returns the reason word of the dead letter, and Description the text beside it; empty when there is none.
+func (l *Letter) Reason() string {
+	return propertyText(l.Message.ApplicationProperties[propertyReason])
+}
+
+// Description returns the text that was given with the reason.
+func (l *Letter) Description() string {
+	return propertyText(l.Message.ApplicationProperties[propertyDescription])
+}
+
+// propertyText shows a value that should be a string and need not be one.
+func propertyText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	return fmt.Sprintf("%T(%v)", v, v)
+}
+
+// Source returns the entity from which the letter was forwarded here, usually empty.
+func (l *Letter) Source() string { return propertyText(l.Message.Annotations[annotationSource]) }
+
+// Deliveries returns how many deliveries of the message ended without success.
+func (l *Letter) Deliveries() uint32 {
+	if l.Message.Header == nil {
+		return 0
+	}
+	return l.Message.Header.DeliveryCount
+}
+
+// Unreachable says why no sweep can meet the letter, or nothing.
+func (l *Letter) Unreachable() string {
+	switch {
+	case l.Deferred():
+		return "Somebody has deferred the dead letter, so it cannot be reached here."
+	case len(l.Damage) > 0:
+		return "The client library cannot read this dead letter (" + strings.Join(l.Damage, "; ") + "), so it can be looked at here and not " +
+			"taken out of the queue. Export it, and remove it with a tool that uses another library, such as the Service Bus Explorer of the portal."
+	}
+	return ""
+}
+
+// Deferred reports whether somebody has deferred the letter, so that no sweep can meet it.
+func (l *Letter) Deferred() bool {
+	switch s := l.Message.Annotations[annotationState].(type) {
+	case int32:
+		return s == 1
+	case int64:
+		return s == 1
+	}
+	return false
+}
+
+// SessionID returns the session of the message, and whether it has one.
+func (l *Letter) SessionID() (string, bool) {
+	if p := l.Message.Properties; p != nil && p.GroupID != nil {
+		return *p.GroupID, *p.GroupID != ""
+	}
+	return "", false
+}
+
+// TimeToLive returns the time to live that the message was sent with, and whether it had one.
+func (l *Letter) TimeToLive() (time.Duration, bool) {
+	if l.Message.Header == nil || l.Message.Header.TTL <= 0 {
+		return 0, false
+	}
+	return l.Message.Header.TTL, true
+}
+
+// ExpiresAt returns when the message expires or expired, and whether it does at all.
+func (l *Letter) ExpiresAt() (time.Time, bool) {
+	if ttl, ok := l.TimeToLive(); ok && !l.EnqueuedAt.IsZero() {
+		return l.EnqueuedAt.Add(ttl), true
+	}
+	if p := l.Message.Properties; p != nil && p.AbsoluteExpiryTime != nil && !p.AbsoluteExpiryTime.IsZero() {
+		return *p.AbsoluteExpiryTime, true
+	}
+	return time.Time{}, false
+}
+
+// Received returns the letter in the form in which the worker receives messages. The client of the SDK cannot make this
+// form of every letter: it stops at a DeadLetterReason that is no string, which any sender can write.
+func (l *Letter) Received() *azservicebus.ReceivedMessage {
+	m := &azservicebus.ReceivedMessage{
+		RawAMQPMessage: annotated(l.Message), ApplicationProperties: l.Message.ApplicationProperties,
+	}
+	if l.Message.Header != nil && l.Message.Properties != nil {
+		m.DeliveryCount = l.Message.Header.DeliveryCount + 1
+	}
+	if l.Sequence != 0 {
+		m.SequenceNumber = &l.Sequence
+	}
+	if !l.EnqueuedAt.IsZero() {
+		m.EnqueuedTime = &l.EnqueuedAt
+	}
+	if len(l.Message.Data) == 1 {
+		m.Body = l.Message.Data[0]
+	}
+	if p := l.Message.Properties; p != nil {
+		m.MessageID, _ = p.MessageID.(string)
+		if id, ok := p.CorrelationID.(string); ok {
+			m.CorrelationID = &id
+		}
+		m.ContentType, m.Subject, m.To = p.ContentType, p.Subject, p.To
+		m.ReplyTo, m.ReplyToSessionID, m.SessionID = p.ReplyTo, p.ReplyToGroupID, p.GroupID
+	}
+	return m
+}
+
+// annotated returns a message in the type of the SDK, sharing its values.
+func annotated(m *amqp.Message) *azservicebus.AMQPAnnotatedMessage {
+	out := &azservicebus.AMQPAnnotatedMessage{
+		ApplicationProperties: m.ApplicationProperties, MessageAnnotations: m.Annotations,
+		DeliveryAnnotations: m.DeliveryAnnotations, Footer: m.Footer, DeliveryTag: m.DeliveryTag,
+		Body: azservicebus.AMQPAnnotatedMessageBody{Data: m.Data, Sequence: m.Sequence, Value: m.Value},
+	}
+	if h := m.Header; h != nil {
+		out.Header = &azservicebus.AMQPAnnotatedMessageHeader{
+			DeliveryCount: h.DeliveryCount, Durable: h.Durable, FirstAcquirer: h.FirstAcquirer, Priority: h.Priority, TTL: h.TTL,
+		}
+	}
+	if p := m.Properties; p != nil {
+		out.Properties = &azservicebus.AMQPAnnotatedMessageProperties{
+			AbsoluteExpiryTime: p.AbsoluteExpiryTime, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType,
+			CorrelationID: p.CorrelationID, CreationTime: p.CreationTime, GroupID: p.GroupID, GroupSequence: p.GroupSequence,
+			MessageID: p.MessageID, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID, Subject: p.Subject, To: p.To, UserID: p.UserID,
+		}
+	}
+	return out
+}
+
+// FromAnnotated returns a letter of a message that did not come from the broker, such as one read from an export.
+func FromAnnotated(m *azservicebus.AMQPAnnotatedMessage) (*Letter, error) {
+	out := &amqp.Message{
+		ApplicationProperties: m.ApplicationProperties, Annotations: m.MessageAnnotations,
+		DeliveryAnnotations: m.DeliveryAnnotations, Footer: m.Footer,
+		Data: m.Body.Data, Sequence: m.Body.Sequence, Value: m.Body.Value,
+	}
+	if h := m.Header; h != nil {
+		out.Header = &amqp.MessageHeader{
+			DeliveryCount: h.DeliveryCount, Durable: h.Durable, FirstAcquirer: h.FirstAcquirer, Priority: h.Priority, TTL: h.TTL,
+		}
+	}
+	if p := m.Properties; p != nil {
+		out.Properties = &amqp.MessageProperties{
+			AbsoluteExpiryTime: p.AbsoluteExpiryTime, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType,
+			CorrelationID: p.CorrelationID, CreationTime: p.CreationTime, GroupID: p.GroupID, GroupSequence: p.GroupSequence,
+			MessageID: p.MessageID, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID, Subject: p.Subject, To: p.To, UserID: p.UserID,
+		}
+	}
+	encoded, err := out.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return Parse(encoded), nil
+}

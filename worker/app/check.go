@@ -1,0 +1,221 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+)
+
+// peekTimeout bounds one look into the queue, connecting included.
+const peekTimeout = 20 * time.Second
+
+func newCheck(sys system) *cobra.Command {
+	var peek int
+	var output string
+	c := &cobra.Command{
+		Use: "check", Short: "Look whether the worker could work, change nothing, and say how to mend what is wrong", Args: needArgs(),
+		Long: `Look whether the worker could work, change nothing, and say how to mend what is wrong.
+
+Reads the container and peeks into the queue with the rights of the worker itself. With --peek N it also shows what the
+worker would decide for the next N messages, without touching them.
+
+` + secretSettings(settings()) + `
+
+Exit codes: 0 when the worker could work, 1 when the check itself failed, 2 when a setting or the command is wrong, 3 when a
+fault was found.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if output != "table" && output != "json" {
+				return withCode(exitUsage, fmt.Errorf("-o %q is neither table nor json", output))
+			}
+			if peek < 0 {
+				return withCode(exitUsage, fmt.Errorf("--peek %d: give the number of messages to look at", peek))
+			}
+			cfg, err := resolve(sys, c.Flags())
+			if err != nil {
+				return err
+			}
+			report, err := check(c.Context(), cfg, peek)
+			if err != nil {
+				return err
+			}
+			if err := report.write(sys.stdout, output); err != nil {
+				return err
+			}
+			if report.faults() > 0 {
+				return withCode(exitDifferent, fmt.Errorf("%d fault(s) found", report.faults()))
+			}
+			return nil
+		},
+	}
+	bind(c.Flags())
+	c.Flags().IntVar(&peek, "peek", 0, "show what the worker would decide for the next N messages")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return c
+}
+
+// checkReport is what check found.
+type checkReport struct {
+	Checked  []string      `json:"checked"`
+	Findings []finding     `json:"findings"`
+	Previews []previewLine `json:"previews"`
+}
+
+// finding is one thing to mend, or to know.
+type finding struct {
+	Severity string `json:"severity"`
+	About    string `json:"about"`
+	Text     string `json:"text"`
+	Fix      string `json:"fix"`
+}
+
+const (
+	severityFault   = "fault"
+	severityWarning = "warning"
+)
+
+func (r *checkReport) faults() int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Severity == severityFault {
+			n++
+		}
+	}
+	return n
+}
+
+// check gathers findings. Its own error is only for what keeps it from looking at all.
+func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
+	k, err := newConnector(cfg)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	k.impatient = true
+	r := &checkReport{Findings: cfg.sums(), Previews: []previewLine{}}
+	store, found := k.checkStore(ctx)
+	r.Checked = append(r.Checked, fmt.Sprintf("container %s/%s at %s", cfg.database, cfg.container, cfg.cosmosEndpoint))
+	r.Findings = append(r.Findings, found...)
+	messages, err := k.peek(ctx, max(peek, 1))
+	r.Checked = append(r.Checked, cfg.unseen())
+	if err != nil {
+		r.Findings = append(r.Findings, cfg.aboutQueue(err))
+	}
+	if store == nil {
+		return r, nil
+	}
+	defer store.Close()
+	if peek > 0 && err == nil {
+		r.Previews, err = cfg.preview(ctx, store, messages)
+	} else {
+		err = nil
+	}
+	return r, err
+}
+
+// unseen names the queue with what cannot be seen of it: its settings need the right to manage it, which a worker must not
+// have.
+func (c config) unseen() string {
+	return fmt.Sprintf("queue %s, without its settings, which only the right Manage shows: see for yourself that its lock duration is %s and its maximum delivery count %d",
+		c.queue, short(c.lockDuration), c.maxDeliveries)
+}
+
+// aboutQueue is what keeps the worker from its queue.
+func (c config) aboutQueue(err error) finding {
+	if errors.Is(err, errUnshowable) {
+		return finding{severityWarning, "queue", err.Error(), "The worker receives one message at a time until the broker has dead-lettered this one, after its last delivery. Then look at it with orderworker deadletter list."}
+	}
+	if p, ok := errors.AsType[*brokerProblem](explainBroker(c, err)); ok {
+		return finding{severityFault, "queue", p.text, fullStop(p.fix)}
+	}
+	return finding{severityFault, "queue", err.Error(), "The worker does not receive until this is mended. If the text does not help, look at the health of the namespace."}
+}
+
+func fullStop(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// sums are the findings that follow from the settings alone.
+func (c config) sums() []finding {
+	found := []finding{}
+	if c.drainTimeout > 50*time.Second {
+		found = append(found, finding{severityWarning, "drain", fmt.Sprintf("the drain limit of %s is longer than the templates' grace period of 60s allows", c.drainTimeout),
+			"Lower WORKER_DRAIN_TIMEOUT, or raise the grace period above it by ten seconds."})
+	}
+	if c.maxDeliveries < 3 {
+		found = append(found, finding{severityWarning, "deliveries", fmt.Sprintf("with a maximum delivery count of %d, two killed workers dead-letter a healthy message", c.maxDeliveries),
+			"Configure the queue with 10, and set WORKER_MAX_DELIVERY_COUNT to the same."})
+	}
+	return found
+}
+
+func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []finding) {
+	store, err := k.openStore(ctx, &telemetry{}, slog.New(slog.DiscardHandler))
+	findings := cosmosstore.Findings(err)
+	if err == nil {
+		findings = store.Check(ctx)
+	}
+	var found []finding
+	for _, f := range findings {
+		if strings.Contains(f.Text, "no token for the account") {
+			f.Fix = signInCure + "."
+		}
+		found = append(found, k.config.aboutContainer(f.Severity.String(), f.Text, f.Fix))
+	}
+	return store, found
+}
+
+// aboutContainer is a finding that names the container.
+func (c config) aboutContainer(severity, text, fix string) finding {
+	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.database, c.container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
+}
+
+var errUnshowable = errors.New("one of the next messages carries a DeadLetterReason or DeadLetterErrorDescription that is not text, and cannot be shown")
+
+// peek looks at the first messages of the queue without locking any. The client panics over a message whose dead-letter
+// properties are not text, which any sender can send.
+func (k *connector) peek(ctx context.Context, n int) (messages []*azservicebus.ReceivedMessage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
+	defer cancel()
+	defer func() {
+		if recover() != nil {
+			messages, err = nil, errUnshowable
+		}
+	}()
+	client, err := k.serviceBus()
+	if err != nil {
+		return nil, err
+	}
+	defer closeClient(client)
+	receiver, err := client.NewReceiverForQueue(k.config.queue, nil)
+	if err != nil {
+		return nil, err
+	}
+	return receiver.PeekMessages(ctx, n, nil)
+}
+
+func (r *checkReport) write(out io.Writer, format string) error {
+	if format == "json" {
+		return writeJSON(out, r)
+	}
+	for _, c := range r.Checked {
+		fmt.Fprintf(out, "looked at %s\n", c)
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(out, "\n%s: %s\n  %s\n", f.Severity, f.Text, f.Fix)
+	}
+	if len(r.Findings) == 0 {
+		fmt.Fprintln(out, "nothing to mend")
+	}
+	return writePreviews(out, r.Previews)
+}

@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// The exit codes.
+const (
+	exitOK        = 0
+	exitFailure   = 1
+	exitUsage     = 2
+	exitDifferent = 3
+	exitAbsent    = 4
+)
+
+// system is what a process is given by its surroundings, so that tests can give it something else.
+type system struct {
+	program        Program
+	environ        []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// onTerminal reports whether a stream is a terminal, so that a person sits there.
+func onTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// exitError carries an exit code other than 1 through cobra.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func withCode(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code: code, err: err}
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, sys system) int {
+	root := newRoot(sys)
+	root.SetArgs(append([]string{}, args...)) // nil would stand for the words of the process
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(sys.stderr, "orderworker: "+text)
+	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	return exitFailure
+}
+
+func newRoot(sys system) *cobra.Command {
+	root := group("orderworker", "Turn at-least-once messages into documents that are committed once")
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetIn(sys.stdin)
+	root.SetOut(sys.stdout)
+	root.SetErr(sys.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return withCode(exitUsage, fmt.Errorf("%w. See %s --help", flagFault(err), c.CommandPath()))
+	})
+	root.SetHelpCommand(newHelp(root))
+	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
+	return root
+}
+
+// group is a command that only holds others. Alone it shows its help; with a word that it does not know it is a wrong use.
+func group(use, short string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return withCode(exitUsage, fmt.Errorf("%s has no command %q. See %s --help", c.CommandPath(), args[0], c.CommandPath()))
+			}
+			return c.Help()
+		},
+	}
+}
+
+// newHelp shows the help of a command. Cobra's own ends well for a command that there is not.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Show the help of a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return withCode(exitUsage, fmt.Errorf("there is no command %q. See %s --help", strings.Join(args, " "), root.CommandPath()))
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
+	}
+}
+
+// flagFault says in plain words what the parser of flags found.
+func flagFault(err error) error {
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		dashes := "--"
+		if e.GetSpecifiedShortnames() != "" {
+			dashes = "-"
+		}
+		return fmt.Errorf("there is no flag %s%s", dashes, e.GetSpecifiedName())
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fmt.Errorf("--%s needs a value", e.GetFlag().Name)
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("--%s %q is not %s", e.GetFlag().Name, e.GetValue(), valueKind(e.GetFlag().Value.Type()))
+	}
+	return err
+}
+
+// valueKind names the type of a flag's value for people.
+func valueKind(kind string) string {
+	switch {
+	case kind == "bool":
+		return "true or false"
+	case kind == "duration":
+		return "a duration such as 90s or 5m"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	}
+	return "a value that it takes"
+}
+
+// needArgs is cobra.ExactArgs with a usage error that says what was expected.
+func needArgs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == len(names):
+			return nil
+		case len(names) == 0:
+			return withCode(exitUsage, fmt.Errorf("%s takes no arguments, and was given %q. See %s --help", c.CommandPath(), args[0], c.CommandPath()))
+		}
+		return withCode(exitUsage, fmt.Errorf("%s takes %s, and was given %s. See %s --help", c.CommandPath(), strings.Join(names, " "), count(len(args)), c.CommandPath()))
+	}
+}
+
+func count(n int) string {
+	switch n {
+	case 0:
+		return "nothing"
+	case 1:
+		return "one argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
+}

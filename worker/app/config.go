@@ -1,0 +1,143 @@
+package app
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+)
+
+// unknownWindow stands for a duplicate detection window that nobody has stated.
+const unknownWindow time.Duration = -1
+
+// config is what the settings say, before anything is built from it.
+type config struct {
+	program Program
+
+	namespace, connectionString, queue             string
+	cosmosEndpoint, cosmosKey, database, container string
+	allowKeys                                      bool
+
+	concurrency, maxDeliveries                 int
+	lockDuration, handlerTimeout, drainTimeout time.Duration
+
+	consumer, keySource, hashForm string
+	hashIgnore, hashOnly          []string
+	bodyMaxBytes                  int
+	legacyBodies                  string
+	unwrapStrings, cloudEventData bool
+
+	markers   bool
+	markerTTL time.Duration
+
+	healthAddress, logLevel, logFormat        string
+	messageTTL, reviewWindow, duplicateWindow time.Duration
+}
+
+// checkBroker returns the faults of the settings for Service Bus that lie between settings rather than in one of them.
+func (c *config) checkBroker() []error {
+	if c.queue == "" {
+		return fault("SERVICEBUS_QUEUE: empty. Give the name of the queue")
+	}
+	switch {
+	case c.namespace == "" && c.connectionString == "":
+		return fault("SERVICEBUS_NAMESPACE_FQDN: not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")
+	case c.namespace != "" && c.connectionString != "":
+		return fault("SERVICEBUS_NAMESPACE_FQDN and SERVICEBUS_CONNECTION_STRING: both are set. Keep one, so that it is plain which is used")
+	case c.connectionString != "":
+		return c.checkConnectionString()
+	case !validHost(c.namespace):
+		return fault("SERVICEBUS_NAMESPACE_FQDN: %q is not a host name. Give the full name without a scheme, such as shop.servicebus.windows.net", c.namespace)
+	}
+	return nil
+}
+
+// checkWork returns the faults between the settings for the work itself.
+func (c *config) checkWork() []error {
+	var faults []error
+	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if c.hashIgnore != nil && c.hashOnly != nil {
+		add("WORKER_HASH_IGNORE and WORKER_HASH_ONLY: both are set. Keep one: either all but some count, or only some")
+	}
+	if c.hashForm == "bytes" && (c.hashIgnore != nil || c.hashOnly != nil) {
+		add("WORKER_HASH_FORM: bytes compares every byte, so WORKER_HASH_IGNORE and WORKER_HASH_ONLY cannot be used with it")
+	}
+	if c.markerTTL > 0 && !c.markers {
+		add("WORKER_MARKER_TTL: there is no marker without WORKER_MARKERS=true, and orders do not expire")
+	}
+	if _, err := c.admissionConfig(); err != nil {
+		add("WORKER_KEY: %w", err)
+	}
+	if c.healthAddress != "off" {
+		if _, _, err := net.SplitHostPort(c.healthAddress); err != nil {
+			add("WORKER_HEALTH_ADDRESS: %q is not an address such as 127.0.0.1:8080 or :8080, nor off", c.healthAddress)
+		}
+	}
+	return faults
+}
+
+// fault is a list with one fault.
+func fault(format string, args ...any) []error { return []error{fmt.Errorf(format, args...)} }
+
+// checkStore returns the faults of the settings for Cosmos DB.
+func (c *config) checkStore() []error {
+	if c.cosmosEndpoint == "" {
+		return fault("COSMOS_ENDPOINT: not set. Give the account, such as https://shop.documents.azure.com")
+	}
+	u, err := url.Parse(c.cosmosEndpoint)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return fault("COSMOS_ENDPOINT: not an address such as https://shop.documents.azure.com")
+	}
+	var faults []error
+	if u.Scheme == "http" && !cosmosstore.Loopback(u.Hostname()) {
+		faults = append(faults, fmt.Errorf("COSMOS_ENDPOINT: plain http is only for this machine. Use https://%s", u.Host))
+	}
+	if c.cosmosKey != "" && !cosmosstore.Loopback(u.Hostname()) && !c.allowKeys {
+		faults = append(faults, fmt.Errorf("COSMOS_KEY: account keys are only for an emulator on this machine. Use a managed identity, or set WORKER_ALLOW_KEYS=true"))
+	}
+	if c.cosmosKey == "" && u.Scheme == "http" {
+		faults = append(faults, fmt.Errorf("COSMOS_KEY: not set, and a token must not travel over plain http. Give the emulator's key"))
+	}
+	return faults
+}
+
+// checkConnectionString checks what can be told from the text, and never repeats any of it.
+func (c *config) checkConnectionString() []error {
+	parts := connectionParts(c.connectionString)
+	u, err := url.Parse(parts["endpoint"])
+	if err != nil || u.Host == "" || u.Scheme != "sb" {
+		return fault("SERVICEBUS_CONNECTION_STRING: it has no Endpoint=sb://... part")
+	}
+	var faults []error
+	if parts["sharedaccesssignature"] == "" && (parts["sharedaccesskeyname"] == "" || parts["sharedaccesskey"] == "") {
+		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: it has no SharedAccessKeyName and SharedAccessKey"))
+	}
+	local := cosmosstore.Loopback(u.Hostname())
+	if !local && !c.allowKeys {
+		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true"))
+	}
+	if strings.EqualFold(parts["usedevelopmentemulator"], "true") && !local {
+		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: UseDevelopmentEmulator switches TLS off and is only for this machine"))
+	}
+	if entity := parts["entitypath"]; entity != "" && !strings.EqualFold(entity, c.queue) {
+		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", entity, c.queue))
+	}
+	return faults
+}
+
+// connectionParts are the parts of a connection string by their names in lower case.
+func connectionParts(text string) map[string]string {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		parts[strings.ToLower(strings.TrimSpace(name))] = value
+	}
+	return parts
+}
+
+func validHost(host string) bool {
+	return host != "" && !strings.ContainsAny(host, "/:@ \t\r\n;=") && strings.Contains(host, ".")
+}

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/internal/amqpbroker"
+	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/worker"
+)
+
+func newDeadletter(sys system) *cobra.Command {
+	c := group("deadletter", "Look at dead letters, learn whether each was applied, and deal with them")
+	c.Long = `Look at dead letters, learn whether each was applied, and deal with them.
+
+Every dead letter gets a verdict from the message, the stored document and the settings of the queue. list, show, diff,
+export, plan and log change nothing. reprocess, resubmit, discard, import and apply need a --reason, and are recorded in the
+container beside the orders. A dead letter is never removed before the outcome is known.
+
+It needs the right to receive from the queue and to read and create documents, and for resubmit the right to send. Give it
+the settings of the worker, so that it decides as the worker does.`
+	c.PersistentPreRunE = checkFlags
+	bind(c.PersistentFlags())
+	c.PersistentFlags().Bool("requires-session", false, "the queue takes only messages of a session, so that a resubmit without one is refused")
+	c.AddCommand(newDeadletterList(sys), newDeadletterShow(sys), newDeadletterDiff(sys),
+		newDeadletterAct(sys, deadletter.Reprocess), newDeadletterAct(sys, deadletter.Resubmit), newDeadletterAct(sys, deadletter.Discard),
+		newDeadletterExport(sys), newDeadletterImport(sys), newDeadletterPlan(sys), newDeadletterApply(sys), newDeadletterLog(sys), newDeadletterServe(sys))
+	return c
+}
+
+// review is what every dead letter command works with.
+type review struct {
+	*deadletter.Reviewer
+	config config
+	ledger deadletter.Ledger
+	close  func()
+}
+
+// openReview builds a reviewer from the settings. The worker's own pipeline decides, so that the review and the worker can
+// never disagree.
+func openReview(c *cobra.Command, sys system) (*review, error) {
+	cfg, err := resolve(sys, c.Flags())
+	if err != nil {
+		return nil, err
+	}
+	quiet := &telemetry{}
+	silent := slog.New(slog.DiscardHandler)
+	workerConfig, err := cfg.workerConfig(quiet, silent)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	k, err := newConnector(cfg)
+	if err != nil {
+		return nil, withCode(exitUsage, err)
+	}
+	broker, err := amqpbroker.New(amqpbroker.Options{
+		ConnectionString: cfg.connectionString, Namespace: cfg.namespace, Credential: k.credential, Queue: cfg.queue,
+	})
+	if err != nil {
+		return nil, withCode(exitUsage, errors.New("SERVICEBUS_CONNECTION_STRING cannot be used; copy it again from where it was shown"))
+	}
+	store, err := k.openStore(c.Context(), quiet, silent)
+	if err != nil {
+		broker.Close()
+		return nil, err
+	}
+	end := func() { broker.Close(); store.Close() }
+	pipeline, err := worker.NewPipeline(workerConfig, store, cfg.program.Handler)
+	if err != nil {
+		end()
+		return nil, withCode(exitUsage, err)
+	}
+	session, _ := c.Flags().GetBool("requires-session")
+	ledger := ledger{store.Journal()}
+	return &review{
+		Reviewer: deadletter.NewReviewer(broker, pipeline, ledger, cfg.reviewSettings(session)), config: cfg, ledger: ledger, close: end,
+	}, nil
+}
+
+// reviewSettings is what the settings say of the queue and of the memory of keys.
+func (c config) reviewSettings(requiresSession bool) deadletter.Settings {
+	s := deadletter.Settings{Queue: c.queue, Lock: c.lockDuration, RequiresSession: requiresSession}
+	if c.duplicateWindow != unknownWindow {
+		s.Duplicates = deadletter.DuplicateDetection{Known: true, Window: c.duplicateWindow}
+	}
+	if c.markers {
+		s.KeyMemory = c.markerTTL
+	}
+	return s
+}
+
+// explain says what an error means for the person who started the command.
+func (r *review) explain(err error) error {
+	if _, store := errors.AsType[*worker.UnavailableError](err); store || ofThisMachine(err) {
+		return err
+	}
+	where := r.config.namespace
+	if where == "" {
+		where = "the broker of SERVICEBUS_CONNECTION_STRING"
+	}
+	if e, ok := errors.AsType[*amqpbroker.StatusError](err); ok {
+		switch e.Status {
+		case http.StatusNotFound:
+			return fmt.Errorf("there is no queue %q at %s. Check SERVICEBUS_QUEUE (--queue)", r.config.queue, where)
+		case http.StatusUnauthorized:
+			return fmt.Errorf("%s refuses access to %s. Give this identity the role Azure Service Bus Data Receiver on the queue, and Data Sender for a resubmit (a new role takes minutes), or check the key", where, e.Entity)
+		}
+		return err
+	}
+	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
+		return fmt.Errorf("nobody is signed in: %w", err)
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return unreachable(where)
+	}
+	return explainBroker(r.config, err)
+}
+
+// withReview opens a review, runs a command with it, and explains what went wrong.
+func withReview(c *cobra.Command, sys system, run func(ctx context.Context, r *review) error) error {
+	r, err := openReview(c, sys)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	err = run(c.Context(), r)
+	if _, coded := errors.AsType[*exitError](err); err == nil || coded {
+		return err
+	}
+	return r.explain(err)
+}
+
+// actorOf is who acts: the flag, else the user of this machine.
+func actorOf(sys system, flag string) string {
+	if flag != "" {
+		return flag
+	}
+	name := ""
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	for _, pair := range sys.environ {
+		if value, ok := strings.CutPrefix(pair, "USER="); ok && value != "" {
+			name = value
+		}
+	}
+	if name == "" {
+		name = "unknown"
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+// age writes how long ago something was, in its largest unit.
+func age(at, now time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "?"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,197 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/internal/messagejson"
+)
+
+// deed are the flags of everything that has an effect.
+type deed struct {
+	why, actor    string
+	acceptWarning bool
+}
+
+func (d *deed) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&d.why, "reason", "", "why this is done; it is recorded and must be given")
+	flags.StringVar(&d.actor, "actor", "", "who does this; by default the user of this machine")
+}
+
+func (d *deed) bindWarning(flags *pflag.FlagSet) {
+	flags.BoolVar(&d.acceptWarning, "accept-warning", false, "go on although the action carries a warning; show tells which")
+}
+
+// maxWhy bounds a reason, in characters, as on the page.
+const maxWhy = 500
+
+// order checks the flags and builds an order from them.
+func (d *deed) order(sys system, a deadletter.Action) (deadletter.Order, error) {
+	if strings.TrimSpace(d.why) == "" {
+		return deadletter.Order{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
+	}
+	if utf8.RuneCountInString(d.why) > maxWhy {
+		return deadletter.Order{}, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", maxWhy))
+	}
+	return deadletter.Order{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}, nil
+}
+
+var actTexts = map[deadletter.Action][2]string{
+	deadletter.Reprocess: {"Apply dead letters where they lie, and remove each when its documents are stored",
+		"Runs the worker's own admission, handler, commit and judgement on each dead letter. Nothing is sent, so that duplicate\ndetection cannot swallow it and nobody else receives it."},
+	deadletter.Resubmit: {"Send dead letters to the queue again, and remove each when the broker has taken the copy",
+		"The copy is the same message: body, properties and their types, and MessageId. It is refused where it would be lost, come\nstraight back, or reach others; reprocess has none of these problems."},
+	deadletter.Discard: {"Remove dead letters", "What was not applied is lost with it, which needs --accept-warning. Export it first if anybody may ask."},
+}
+
+func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
+	var d deed
+	var ttl, archive string
+	var dryRun bool
+	var pace pacing
+	c := &cobra.Command{
+		Use: string(a) + " SEQUENCE...", Short: actTexts[a][0], Long: actTexts[a][0] + ".\n\n" + actTexts[a][1],
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return withCode(exitUsage, fmt.Errorf("%s takes one or more sequence numbers; list shows them. For many, make a plan", c.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			numbers, err := sequences(args)
+			if err != nil {
+				return err
+			}
+			o, err := d.order(sys, a)
+			if err != nil {
+				return err
+			}
+			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
+				return err
+			}
+			return withReview(c, sys, func(ctx context.Context, r *review) error {
+				return r.act(ctx, sys, actRun{order: o, numbers: numbers, archive: archive, dryRun: dryRun, pace: pace})
+			})
+		},
+	}
+	d.bind(c.Flags())
+	d.bindWarning(c.Flags())
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
+	c.Flags().IntVar(&pace.sweepLimit, "sweep-limit", deadletter.DefaultSweepLimit, "keep at most so many other dead letters locked while looking for these")
+	c.Flags().DurationVar(&pace.patience, "wait", 0, "wait so long for a dead letter that somebody else holds; by default a little more than a lock")
+	switch a {
+	case deadletter.Resubmit:
+		c.Flags().StringVar(&ttl, "ttl", "", "give the copies this time to live, such as 24h or P1D; needed for those that have expired")
+	case deadletter.Discard:
+		c.Flags().StringVar(&archive, "archive", "", "append each to this file before it is discarded, in the form of export")
+	}
+	return c
+}
+
+func parseTTL(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	ttl, err := messagejson.ParseDuration(text)
+	if err == nil && ttl <= 0 {
+		err = fmt.Errorf("%q is not a time to live", text)
+	}
+	if err != nil {
+		return 0, withCode(exitUsage, fmt.Errorf("--ttl: %w", err))
+	}
+	return ttl, nil
+}
+
+// actRun is one order for a few letters.
+type actRun struct {
+	order   deadletter.Order
+	numbers []int64
+	archive string
+	dryRun  bool
+	pace    pacing
+}
+
+func (r *review) act(ctx context.Context, sys system, a actRun) error {
+	ctx, abort, release := stopSignals(ctx)
+	defer release()
+	if a.archive != "" && !a.dryRun {
+		if err := r.archive(ctx, a.archive, a.numbers); err != nil {
+			return err
+		}
+	}
+	failed, meter := 0, newMeter(sys.stderr)
+	report := func(o deadletter.Outcome) {
+		meter.clear()
+		if !o.Result.Removed() && o.Result != deadletter.WouldAct && o.Result != deadletter.Absent {
+			failed++
+		}
+		fmt.Fprintln(sys.stdout, outcomeLine(o))
+	}
+	application := deadletter.Application{Order: a.order, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
+	if a.dryRun {
+		application.Steps = stepsOf(a.order.Action, a.numbers)
+		if err := r.Foresee(ctx, application, report); err != nil {
+			return err
+		}
+	} else {
+		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Act(ctx, application, a.numbers...) })
+		meter.end()
+		if err != nil {
+			return err
+		}
+		if summary.Stopped != "" {
+			return fmt.Errorf("not finished: %s. Do it again to go on", summary.Stopped)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d not done", failed, len(a.numbers))
+	}
+	return nil
+}
+
+// abortable runs f, and leaves it behind when a second signal comes.
+func abortable(abort <-chan struct{}, f func() (deadletter.Summary, error)) (deadletter.Summary, error) {
+	type result struct {
+		summary deadletter.Summary
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		s, err := f()
+		done <- result{s, err}
+	}()
+	select {
+	case r := <-done:
+		return r.summary, r.err
+	case <-abort:
+		return deadletter.Summary{}, fmt.Errorf("ended at once by a second signal. Nothing is lost; what is locked comes free when its lock ends. Do it again to go on")
+	}
+}
+
+func outcomeLine(o deadletter.Outcome) string {
+	line := fmt.Sprintf("%d  %s  %s %s", o.Sequence, cell(o.MessageID, 60), o.Action, o.Result)
+	if o.Verdict != "" {
+		line += " (" + o.Verdict.Title() + ")"
+	}
+	if o.Detail != "" {
+		line += ": " + deadletter.Visible(o.Detail)
+	}
+	return line
+}
+
+func stepsOf(a deadletter.Action, numbers []int64) []deadletter.PlanStep {
+	sorted := slices.Compact(slices.Sorted(slices.Values(numbers)))
+	steps := make([]deadletter.PlanStep, len(sorted))
+	for i, n := range sorted {
+		steps[i] = deadletter.PlanStep{Sequence: n, Action: a}
+	}
+	return steps
+}

@@ -1,0 +1,270 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+)
+
+func newDeadletterExport(sys system) *cobra.Command {
+	var f letterFilter
+	var file string
+	c := &cobra.Command{
+		Use: "export [SEQUENCE...]", Short: "Write dead letters as JSON lines, losing nothing",
+		Long: `Write dead letters as JSON lines, losing nothing, to standard output or a file.
+
+The lines are those of the send command, with the broker's own properties; one that holds something that JSON has no form for
+carries the encoded message. The bodies are in it: keep the file as you keep the orders. import reads it.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			numbers, err := sequences(args)
+			if err != nil {
+				return err
+			}
+			if len(numbers) > 0 && selected(c) {
+				return withCode(exitUsage, errors.New("sequence numbers and a selection were given. Give one of the two"))
+			}
+			filter, err := f.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			return withReview(c, sys, func(ctx context.Context, r *review) error {
+				ctx, release := interruptible(ctx)
+				defer release()
+				return writeFile(file, sys.stdout, func(out io.Writer) error {
+					n, err := r.export(ctx, out, filter, numbers)
+					if err == nil {
+						fmt.Fprintf(sys.stderr, "%d dead letter(s) exported\n", n)
+					}
+					return err
+				})
+			})
+		},
+	}
+	f.bind(c.Flags())
+	c.Flags().StringVar(&file, "file", "", "write to this file, which must not exist, instead of standard output")
+	return c
+}
+
+// writeFile writes to a file that is not there yet, and removes it when write fails, or to out when there is no name.
+func writeFile(name string, out io.Writer, write func(io.Writer) error) error {
+	if name == "" {
+		return write(out)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return withCode(exitUsage, fmt.Errorf("%s exists already; give another name", name))
+	}
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Close())
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = fmt.Errorf("interrupted; %s is not written", name)
+		fallthrough
+	case err != nil:
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
+// interruptible ends a context with a first Ctrl-C or SIGTERM, so that what is not whole can be removed. A second one ends the
+// program.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// export writes the letters with these numbers, or all that the filter selects when there are none.
+func (r *review) export(ctx context.Context, out io.Writer, f deadletter.Filter, numbers []int64) (int, error) {
+	for _, n := range numbers {
+		item, err := r.find(ctx, n)
+		if err != nil {
+			return 0, err
+		}
+		if err := exportLine(out, item.Letter); err != nil {
+			return 0, err
+		}
+	}
+	if len(numbers) > 0 {
+		return len(numbers), nil
+	}
+	n := 0
+	for item, err := range r.List(ctx, f) {
+		if err != nil {
+			return n, err
+		}
+		if err := exportLine(out, item.Letter); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func exportLine(out io.Writer, l *deadletter.Letter) error {
+	line, err := deadletter.ExportLine(l)
+	if err == nil {
+		_, err = out.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// archive appends letters to a file. It returns only when the file is on the disk.
+func (r *review) archive(ctx context.Context, name string, numbers []int64) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		item, findErr := r.Find(ctx, n)
+		if errors.Is(findErr, deadletter.ErrNoLetter) {
+			continue
+		}
+		if err = findErr; err == nil {
+			err = exportLine(f, item.Letter)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func newDeadletterImport(sys system) *cobra.Command {
+	var d deed
+	var as, ttl string
+	var execute bool
+	c := &cobra.Command{
+		Use: "import FILE", Short: "Apply exported messages, or send them to the queue", Args: needArgs("FILE"),
+		Long: `Apply exported messages, or send them to the queue, under the same rules as for dead letters.
+
+By default each message goes through the worker's own steps, where it lies in the file; --as resubmit sends it to the queue
+instead. What was applied before is recognised. Without --execute it only says what would be done. Dead letters that are
+still there are not removed.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			action, ok := deadletter.ParseAction(as)
+			if !ok || action == deadletter.Discard {
+				return withCode(exitUsage, fmt.Errorf("--as %q is neither reprocess nor resubmit", as))
+			}
+			o := deadletter.Order{Action: action, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}
+			var err error
+			if execute {
+				if o, err = d.order(sys, action); err != nil {
+					return err
+				}
+			}
+			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
+				return err
+			}
+			letters, err := readExport(sys.stdin, args[0])
+			if err != nil {
+				return withCode(exitUsage, err)
+			}
+			return withReview(c, sys, func(ctx context.Context, r *review) error { return r.bring(ctx, sys, o, letters, execute) })
+		},
+	}
+	d.bind(c.Flags())
+	d.bindWarning(c.Flags())
+	c.Flags().StringVar(&as, "as", string(deadletter.Reprocess), "reprocess or resubmit")
+	c.Flags().StringVar(&ttl, "ttl", "", "give resubmitted messages this time to live, such as 24h or P1D")
+	c.Flags().BoolVar(&execute, "execute", false, "do it; without this it only says what would be done")
+	return c
+}
+
+// readExport reads every line before anything is done with the first.
+func readExport(stdin io.Reader, name string) ([]*deadletter.Letter, error) {
+	in := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	var letters []*deadletter.Letter
+	var faults []error
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	for n := 1; scanner.Scan(); n++ {
+		text := bytes.TrimSpace(scanner.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		l, err := deadletter.ImportLine(text)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s, line %d: %w", name, n, err))
+			continue
+		}
+		letters = append(letters, l)
+	}
+	if err := scanner.Err(); err != nil {
+		faults = append(faults, err)
+	}
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("nothing was done:\n%w", errors.Join(indent(faults)...))
+	}
+	return letters, nil
+}
+
+func (r *review) bring(ctx context.Context, sys system, o deadletter.Order, letters []*deadletter.Letter, execute bool) error {
+	ctx, release := interruptible(ctx)
+	defer release()
+	done, meter := 0, newMeter(sys.stderr)
+	for _, l := range letters {
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted with %d of %d done. Do it again to go on: what is done is recognised", done, len(letters))
+		}
+		out := r.ForeseeBring(ctx, o, l)
+		if execute {
+			var err error
+			if out, err = r.bringOne(ctx, meter, o, l); err != nil {
+				return err
+			}
+		}
+		if out.Result.Removed() || out.Result == deadletter.WouldAct {
+			done++
+		}
+		meter.clear()
+		fmt.Fprintln(sys.stdout, outcomeLine(out))
+	}
+	if !execute {
+		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. To do it, add --execute, with a --reason\n", done, len(letters))
+	}
+	if done < len(letters) {
+		return fmt.Errorf("%d of %d not done", len(letters)-done, len(letters))
+	}
+	return nil
+}
+
+// bringOne brings a message, and waits while the store cannot be used.
+func (r *review) bringOne(ctx context.Context, m *meter, o deadletter.Order, l *deadletter.Letter) (deadletter.Outcome, error) {
+	for try := 0; ; try++ {
+		out, err := r.Bring(context.WithoutCancel(ctx), o, l)
+		if err != nil || out.Result != deadletter.StoreDown {
+			return out, err
+		}
+		wait := max(out.RetryAfter, min(time.Second<<min(try, 5), 30*time.Second))
+		m.show(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return out, nil
+		case <-timer.C:
+		}
+	}
+}

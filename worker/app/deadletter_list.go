@@ -1,0 +1,283 @@
+package app
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+)
+
+func newDeadletterList(sys system) *cobra.Command {
+	var f letterFilter
+	var output, by string
+	var limit int
+	c := &cobra.Command{
+		Use: "list", Short: "List dead letters with the verdict on each", Args: needArgs(),
+		Long: `List dead letters with the verdict on each, in the order of their sequence numbers.
+
+Letters are peeked and nothing is touched. The verdict is computed now, from the message, the stored document and the
+settings of the queue.`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkListOutput(output, by != ""); err != nil {
+				return err
+			}
+			now := time.Now()
+			filter, err := f.filter(now)
+			if err != nil {
+				return err
+			}
+			grouping := deadletter.ByVerdict
+			if by != "" {
+				if grouping, err = deadletter.ParseGrouping(by); err != nil {
+					return withCode(exitUsage, fmt.Errorf("--group: %w", err))
+				}
+			}
+			return withReview(c, sys, func(ctx context.Context, r *review) error {
+				l := lister{review: r, filter: filter, limit: limit, now: now, groups: deadletter.NewGroups(grouping, now), out: sys.stdout}
+				switch {
+				case by != "":
+					return l.grouped(ctx, output)
+				case output == "json":
+					return l.json(ctx)
+				case output == "csv":
+					return l.csv(ctx)
+				}
+				return l.table(ctx)
+			})
+		},
+	}
+	f.bind(c.Flags())
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or csv")
+	c.Flags().StringVar(&by, "group", "", "count instead, by verdict, reason or age")
+	c.Flags().IntVar(&limit, "limit", 0, "stop after so many; 0 lists all")
+	return c
+}
+
+func checkOutput(output string) error {
+	if output == "table" || output == "json" {
+		return nil
+	}
+	return withCode(exitUsage, fmt.Errorf("-o %q is neither table nor json", output))
+}
+
+// checkListOutput is checkOutput for list, which writes CSV too unless it only counts.
+func checkListOutput(output string, grouped bool) error {
+	err := checkOutput(output)
+	switch {
+	case grouped || err == nil:
+		return err
+	case output == "csv":
+		return nil
+	}
+	return withCode(exitUsage, fmt.Errorf("-o %q is neither table, json nor csv", output))
+}
+
+// lister writes letters as they come, so that any number of them takes the same memory.
+type lister struct {
+	*review
+	filter deadletter.Filter
+	limit  int
+	now    time.Time
+	groups *deadletter.Groups
+	out    io.Writer
+	// unanswered is why the first undecided letter is so.
+	unanswered string
+}
+
+// each calls visit for every letter up to the limit, and returns how many there were.
+func (l *lister) each(ctx context.Context, visit func(deadletter.Item) error) (int, error) {
+	n := 0
+	for item, err := range l.List(ctx, l.filter) {
+		if err != nil {
+			return n, err
+		}
+		l.groups.Add(item.Letter, item.Verdict)
+		if l.unanswered == "" && item.Verdict.Kind == deadletter.Undecided {
+			l.unanswered = item.Verdict.Detail
+		}
+		n++
+		if err := visit(item); err != nil {
+			return n, err
+		}
+		if n == l.limit {
+			return n, nil
+		}
+	}
+	return n, nil
+}
+
+const listRow = "%-10v  %-15s  %-26s  %5s  %-38s  %s\n"
+
+func (l *lister) table(ctx context.Context) error {
+	n, err := l.each(ctx, func(item deadletter.Item) error {
+		if l.groups.Total() == 1 {
+			if _, err := fmt.Fprintf(l.out, listRow, "SEQUENCE", "VERDICT", "PUT ASIDE FOR", "AGE", "MESSAGE ID", "NOTES"); err != nil {
+				return err
+			}
+		}
+		id, _ := item.Letter.MessageID()
+		row := fmt.Sprintf(listRow, item.Letter.Sequence, item.Verdict.Kind.Title(), cell(item.Letter.Reason(), 26), age(item.Letter.EnqueuedAt, l.now), cell(id, 38), l.notes(item))
+		_, err := io.WriteString(l.out, strings.TrimRight(row, " \n")+"\n")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(l.out, "%s\n", l.total(n))
+	return err
+}
+
+// cell is a text from a message in a table.
+func cell(text string, width int) string { return deadletter.Clip(deadletter.Visible(text), width) }
+
+func (l *lister) notes(item deadletter.Item) string {
+	var notes []string
+	for _, n := range deadletter.Notices(item.Letter, l.Settings(), l.now) {
+		notes = append(notes, string(n.Kind))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// total sums a listing up: "5 dead letters: 3 never applied, 2 conflict".
+func (l *lister) total(n int) string {
+	if n == 0 {
+		return "no dead letters"
+	}
+	var parts []string
+	for _, g := range l.groups.All() {
+		parts = append(parts, fmt.Sprintf("%d %s", g.Count, deadletter.Kind(g.Name).Title()))
+	}
+	noun := "dead letters"
+	if n == 1 {
+		noun = "dead letter"
+	}
+	text := fmt.Sprintf("%d %s: %s", n, noun, strings.Join(parts, ", "))
+	if l.unanswered != "" {
+		text += "\nundecided because of this: " + deadletter.Visible(l.unanswered)
+	}
+	return text
+}
+
+// json writes an array element by element. When it breaks off, the array is closed and the error follows; before its first
+// element nothing is written, since an empty array says that there are no dead letters.
+func (l *lister) json(ctx context.Context) error {
+	separator := "["
+	_, err := l.each(ctx, func(item deadletter.Item) error {
+		text, err := json.Marshal(l.describe(item))
+		if err == nil {
+			_, err = fmt.Fprintf(l.out, "%s\n%s", separator, deadletter.VisibleJSON(text))
+			separator = ","
+		}
+		return err
+	})
+	end := "\n]\n"
+	switch {
+	case separator == "[" && err != nil:
+		return err
+	case separator == "[":
+		end = "[]\n"
+	}
+	if _, writeErr := io.WriteString(l.out, end); err == nil {
+		err = writeErr
+	}
+	return err
+}
+
+// csv writes a table for a spreadsheet, in which nothing of a message can be a formula.
+func (l *lister) csv(ctx context.Context) error {
+	out := csv.NewWriter(l.out)
+	if err := out.Write([]string{"sequence", "message id", "verdict", "reason", "came in", "description"}); err != nil {
+		return err
+	}
+	_, err := l.each(ctx, func(item deadletter.Item) error {
+		id, _ := item.Letter.MessageID()
+		came := ""
+		if at := item.Letter.EnqueuedAt; !at.IsZero() {
+			came = at.UTC().Format(time.RFC3339)
+		}
+		return out.Write([]string{
+			strconv.FormatInt(item.Letter.Sequence, 10), deadletter.Cell(id), item.Verdict.Kind.Title(), deadletter.Cell(item.Letter.Reason()), came, deadletter.Cell(item.Letter.Description()),
+		})
+	})
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
+
+func (l *lister) grouped(ctx context.Context, output string) error {
+	if _, err := l.each(ctx, func(deadletter.Item) error { return nil }); err != nil {
+		return err
+	}
+	groups := l.groups.All()
+	if output == "json" {
+		return writeJSON(l.out, groups)
+	}
+	w := tabwriter.NewWriter(l.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "COUNT\tOLDEST\tFIRST\tGROUP")
+	for _, g := range groups {
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\n", g.Count, age(g.Oldest, l.now), g.First, deadletter.Visible(g.Name))
+	}
+	return w.Flush()
+}
+
+// letterJSON is a dead letter for programs.
+type letterJSON struct {
+	Sequence    int64               `json:"sequence"`
+	MessageID   string              `json:"messageId"`
+	Key         string              `json:"key,omitempty"`
+	DocumentID  string              `json:"documentId,omitempty"`
+	EnqueuedAt  time.Time           `json:"enqueuedAt,omitzero"`
+	Reason      string              `json:"reason"`
+	Description string              `json:"description,omitempty"`
+	Deliveries  uint32              `json:"deliveries"`
+	Bytes       int                 `json:"bytes"`
+	Verdict     deadletter.Kind     `json:"verdict"`
+	Meaning     string              `json:"meaning"`
+	StoredHash  string              `json:"storedHash,omitempty"`
+	ArrivedHash string              `json:"arrivedHash,omitempty"`
+	CommittedAt time.Time           `json:"committedAt,omitzero"`
+	Differences []deadletter.Change `json:"differences,omitempty"`
+	First       deadletter.Action   `json:"firstAction"`
+	Notices     []string            `json:"notices,omitempty"`
+	Offers      []offerJSON         `json:"actions,omitempty"`
+}
+
+type offerJSON struct {
+	Action   deadletter.Action `json:"action"`
+	Sentence string            `json:"sentence"`
+	Refused  string            `json:"refused,omitempty"`
+	Warning  string            `json:"warning,omitempty"`
+}
+
+// describe leaves texts as they are: what a terminal must not see is escaped in the JSON.
+func (r *review) describe(item deadletter.Item) letterJSON {
+	l, v, now := item.Letter, item.Verdict, time.Now()
+	id, _ := l.MessageID()
+	out := letterJSON{
+		Sequence: l.Sequence, MessageID: id, Key: item.Key, DocumentID: item.DocumentID, EnqueuedAt: l.EnqueuedAt,
+		Reason: l.Reason(), Description: l.Description(), Deliveries: l.Deliveries(), Bytes: len(l.Encoded),
+		Verdict: v.Kind, Meaning: v.Meaning(), StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash, CommittedAt: v.CommittedAt,
+		First: v.First(),
+	}
+	for _, n := range deadletter.Notices(l, r.Settings(), now) {
+		out.Notices = append(out.Notices, n.Text)
+	}
+	return out
+}
+
+func writeJSON(out io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = out.Write(append(deadletter.VisibleJSON(text), '\n'))
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ownPrefix begins the variables that are ours in the first place. Other programs use it too, so that a foreign variable
+// such as WORKER_NAME is left alone.
+const ownPrefix = "WORKER_"
+
+// misspelt returns the fault of a variable that was probably meant to be one of ours, and nil for one that is ours or is
+// somebody else's.
+func misspelt(name string, table []setting) error {
+	best, least := "", 0
+	for _, s := range table {
+		if s.env == name {
+			return nil
+		}
+		if d, close := resembles(name, s.env); close && (best == "" || d < least) {
+			best, least = s.env, d
+		}
+	}
+	if best == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: there is no such setting; did you mean %s?", name, best)
+}
+
+// ofService reports whether a variable is one of those that Kubernetes gives to every container for each service beside it:
+// for a service worker-health there are WORKER_HEALTH_SERVICE_HOST, WORKER_HEALTH_PORT, WORKER_HEALTH_PORT_8080_TCP and more.
+func ofService(name string, values map[string]string) bool {
+	for _, mark := range []string{"_SERVICE_HOST", "_SERVICE_PORT", "_PORT"} {
+		for from := 0; ; {
+			at := strings.Index(name[from:], mark)
+			if at < 0 {
+				break
+			}
+			from += at
+			if _, known := values[name[:from]+"_SERVICE_HOST"]; known {
+				return true
+			}
+			from += len(mark)
+		}
+	}
+	return false
+}
+
+// resembles reports whether a variable looks like a misspelt setting, and in how many places they differ. Lower case and
+// dashes count as misspelt. What begins with our own prefix may differ more, and may have another last word.
+func resembles(name, setting string) (distance int, close bool) {
+	name = strings.ReplaceAll(strings.ToUpper(name), "-", "_")
+	if len(name) > 2*len(setting) {
+		return 0, false
+	}
+	distance = editDistance(name, setting)
+	rest, own := strings.CutPrefix(setting, ownPrefix)
+	if !own {
+		return distance, distance <= 2
+	}
+	// The shorter a name, the more foreign names are near it: WORKER_ID and WORKER_KEY differ in three places.
+	if distance <= min(3, max(1, len(rest)/3)) {
+		return distance, true
+	}
+	return distance, sameGroup(name, setting) || sameGroup(setting, name)
+}
+
+// sameGroup reports whether b begins with all of a but its last word, and that is more than the prefix.
+func sameGroup(a, b string) bool {
+	group := a[:strings.LastIndex(a, "_")+1]
+	return len(group) > len(ownPrefix) && strings.HasPrefix(group, ownPrefix) && strings.HasPrefix(b, group)
+}
+
+// editDistance counts the insertions, removals, replacements and swaps of neighbours that turn one text into the other.
+func editDistance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			differ := 1
+			if a[i-1] == b[j-1] {
+				differ = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differ)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// closest returns the word that a misspelt one was probably meant to be, and nothing when none is near.
+func closest(name string, words []string) string {
+	best, least := "", max(2, len(name)/3)+1
+	for _, w := range words {
+		if d := editDistance(strings.ToLower(name), w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/spf13/cobra"
+)
+
+// sendTimeout bounds one send, reconnects included.
+const sendTimeout = 30 * time.Second
+
+func newSend(sys system) *cobra.Command {
+	var checkOnly bool
+	c := &cobra.Command{
+		Use:   "send [FILE]",
+		Short: "Send messages from a file of JSON lines, or from standard input",
+		Long: `Send messages from a file of JSON lines, or from standard input.
+
+A line is one message: {"message_id":"1042","body":{"orderId":"1042","amount":40}}.
+Every line is checked before the first message is sent. Blank lines are skipped. For all members of a line see
+go doc github.com/orderworker/orderworker/internal/messagejson
+
+` + secretSettings(brokerSettings()) + `
+
+Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a line, a setting or the command is wrong.`,
+		Example: `  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | orderworker send
+  orderworker send --check orders.jsonl`,
+		Args: atMostOneFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			lines, err := readFile(sys, args)
+			if err != nil {
+				return withCode(exitUsage, err)
+			}
+			if checkOnly {
+				_, err := fmt.Fprintf(sys.stdout, "%d message(s) can be sent\n", len(lines))
+				return err
+			}
+			cfg, err := resolveBroker(sys, c.Flags())
+			if err != nil {
+				return err
+			}
+			ctx, release := interruptible(c.Context())
+			defer release()
+			return sendAll(ctx, cfg, lines, sys)
+		},
+	}
+	bindBroker(c.Flags())
+	c.Flags().BoolVar(&checkOnly, "check", false, "check the lines and send nothing")
+	return c
+}
+
+func atMostOneFile(c *cobra.Command, args []string) error {
+	if len(args) <= 1 {
+		return nil
+	}
+	return withCode(exitUsage, fmt.Errorf("%s takes one FILE at most, and not also %q. Send them one after the other: cat A B | %s", c.CommandPath(), args[1], c.CommandPath()))
+}
+
+func sendAll(ctx context.Context, cfg config, lines []numbered, sys system) error {
+	k, err := newConnector(cfg)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	k.impatient = true
+	client, err := k.serviceBus()
+	if err != nil {
+		return err
+	}
+	defer closeClient(client)
+	sender, err := client.NewSender(cfg.queue, nil)
+	if err != nil {
+		return err
+	}
+	meter := newMeter(sys.stderr)
+	defer meter.end()
+	for i, l := range lines {
+		meter.show(fmt.Sprintf("%d of %d sent", i, len(lines)))
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: line %d was not sent, nor anything after it; %d message(s) before it were", l.line, i)
+		}
+		// What is begun is finished, so that it is known what was sent.
+		err := sendOne(context.WithoutCancel(ctx), sender, l.message)
+		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
+			err = fmt.Errorf("the message is larger than queue %q takes. Its line has %d bytes; a queue takes 256 KB in the tier Standard, and in Premium 1 MB unless it is set to more", cfg.queue, l.size)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d was not sent, nor anything after it; %d message(s) before it were: %w", l.line, i, explainBroker(cfg, err))
+		}
+	}
+	meter.clear()
+	_, err = fmt.Fprintf(sys.stdout, "%d message(s) sent to %s\n", len(lines), cfg.queue)
+	return err
+}
+
+func sendOne(ctx context.Context, sender *azservicebus.Sender, m *azservicebus.AMQPAnnotatedMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return sender.SendAMQPAnnotatedMessage(ctx, m, nil)
+}
+
+// closeClient closes a client without waiting for a peer that does not answer.
+func closeClient(client *azservicebus.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = client.Close(ctx)
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"slices"
+	"time"
+)
+
+// settings is the table of all settings, in the order in which people meet them. The README's table is made from it, and a
+// test holds the two together.
+func settings() []setting {
+	return slices.Concat(brokerSettings(), storeSettings(), workSettings(), operationSettings())
+}
+
+func brokerSettings() []setting {
+	return []setting{
+		{"SERVICEBUS_NAMESPACE_FQDN", "namespace", "", "Service Bus namespace, such as shop.servicebus.windows.net; used with a managed identity or your own sign-in", text(func(c *config) *string { return &c.namespace })},
+		{"SERVICEBUS_CONNECTION_STRING", "", "", "connection string, instead of the namespace; only for an emulator on this machine unless WORKER_ALLOW_KEYS is true", text(func(c *config) *string { return &c.connectionString })},
+		{"SERVICEBUS_QUEUE", "queue", "orders", "queue to receive from", queueName},
+		{"WORKER_ALLOW_KEYS", "allow-keys", "false", "allow connection strings and account keys for hosts other than this machine", yesNo(func(c *config) *bool { return &c.allowKeys })},
+	}
+}
+
+func storeSettings() []setting {
+	return []setting{
+		{"COSMOS_ENDPOINT", "cosmos-endpoint", "", "Cosmos DB account, such as https://shop.documents.azure.com", text(func(c *config) *string { return &c.cosmosEndpoint })},
+		{"COSMOS_KEY", "", "", "account key, instead of an identity; only for an emulator on this machine unless WORKER_ALLOW_KEYS is true", text(func(c *config) *string { return &c.cosmosKey })},
+		{"COSMOS_DATABASE", "database", "orders", "database", text(func(c *config) *string { return &c.database })},
+		{"COSMOS_CONTAINER", "container", "orders", "container for the documents", text(func(c *config) *string { return &c.container })},
+	}
+}
+
+func workSettings() []setting {
+	return []setting{
+		{"WORKER_CONCURRENCY", "concurrency", "16", "messages in work at once", whole(func(c *config) *int { return &c.concurrency }, 1, 1000)},
+		{"WORKER_LOCK_DURATION", "lock-duration", "1m", "lock duration that the queue is configured with, from 5s to 5m", duration(func(c *config) *time.Duration { return &c.lockDuration }, 5*time.Second, 5*time.Minute)},
+		{"WORKER_MAX_DELIVERY_COUNT", "max-delivery-count", "10", "maximum delivery count that the queue is configured with", whole(func(c *config) *int { return &c.maxDeliveries }, 1, 2000)},
+		{"WORKER_HANDLER_TIMEOUT", "handler-timeout", "2m", "time that one run of the handler may take", duration(func(c *config) *time.Duration { return &c.handlerTimeout }, time.Millisecond, 24*time.Hour)},
+		{"WORKER_DRAIN_TIMEOUT", "drain-timeout", "25s", "time to finish messages after a stop was asked for; less than the platform's grace period", duration(func(c *config) *time.Duration { return &c.drainTimeout }, 100*time.Millisecond, 24*time.Hour)},
+		{"WORKER_CONSUMER", "consumer", "", "name of this consumer, part of every key, where several consumers share a container", text(func(c *config) *string { return &c.consumer })},
+		{"WORKER_KEY", "key", "message-id", "what identifies a message: message-id, property:NAME, body:/json/pointer or cloudevents", text(func(c *config) *string { return &c.keySource })},
+		{"WORKER_HASH_IGNORE", "hash-ignore", "", "JSON pointers that do not count when two messages are compared, such as /sentAt,/trace/id", pointers(func(c *config) *[]string { return &c.hashIgnore })},
+		{"WORKER_HASH_ONLY", "hash-only", "", "JSON pointers that alone count when two messages are compared", pointers(func(c *config) *[]string { return &c.hashOnly })},
+		{"WORKER_HASH_FORM", "hash-form", "json", "json compares content, bytes compares every byte", oneOf(func(c *config) *string { return &c.hashForm }, "json", "bytes")},
+		{"WORKER_BODY_MAX_BYTES", "body-max-bytes", "1900000", "largest body after decompression", whole(func(c *config) *int { return &c.bodyMaxBytes }, 1, 2_000_000)},
+		{"WORKER_LEGACY_BODIES", "legacy-bodies", "unwrap", "unwrap or reject the envelopes of the old .NET library", oneOf(func(c *config) *string { return &c.legacyBodies }, "unwrap", "reject")},
+		{"WORKER_UNWRAP_STRINGS", "unwrap-strings", "false", "take a body that is a JSON string holding JSON for that JSON, once", yesNo(func(c *config) *bool { return &c.unwrapStrings })},
+		{"WORKER_MARKERS", "markers", "false", "let a small document of its own decide, beside the order in the same logical partition", yesNo(func(c *config) *bool { return &c.markers })},
+		{"WORKER_MARKER_TTL", "marker-ttl", "", "remove such a marker after this time, which is how long a key is remembered; empty keeps it for ever", duration(func(c *config) *time.Duration { return &c.markerTTL }, time.Minute, longest)},
+		{"WORKER_CLOUDEVENT_DATA", "cloudevent-data", "false", "store and compare only the data of a structured CloudEvent", yesNo(func(c *config) *bool { return &c.cloudEventData })},
+	}
+}
+
+func operationSettings() []setting {
+	return []setting{
+		{"WORKER_HEALTH_ADDRESS", "health-address", "127.0.0.1:8080", "address of /livez and /readyz; off turns them off", text(func(c *config) *string { return &c.healthAddress })},
+		{"WORKER_LOG_LEVEL", "log-level", "info", "debug, info, warn or error", oneOf(func(c *config) *string { return &c.logLevel }, "debug", "info", "warn", "error")},
+		{"WORKER_LOG_FORMAT", "log-format", "", "json, or text for people with a line for each message; empty means text on a terminal and json elsewhere", oneOf(func(c *config) *string { return &c.logFormat }, "json", "text")},
+		{"WORKER_MESSAGE_TTL", "message-ttl", "336h", "time to live that the queue is configured with", duration(func(c *config) *time.Duration { return &c.messageTTL }, time.Second, longest)},
+		{"WORKER_REVIEW_WINDOW", "review-window", "336h", "how long after its arrival a dead letter may still be reprocessed", duration(func(c *config) *time.Duration { return &c.reviewWindow }, 0, longest)},
+		{"WORKER_DUPLICATE_DETECTION_WINDOW", "duplicate-detection-window", "", "duplicate detection window of the queue, 0s when it is off; empty means unknown, which counts as the longest", duration(func(c *config) *time.Duration { return &c.duplicateWindow }, 0, 7*24*time.Hour)},
+	}
+}

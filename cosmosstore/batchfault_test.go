@@ -143,7 +143,7 @@ func TestABatchThatIsNotAtomicIsNeverCalledADuplicate(t *testing.T) {
 		inBubble(t, setup{}, func(e *env) {
 			c := commit("1", body, lines(1)...)
 			guard := fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":{},"request":{"key":"1","attempt":%q,"hash":%q,
-				"recipe":{"v":1,"alg":"sha256","form":"json"},"parts":["line-1"]}}`, c.Attempt, c.Fingerprint.Hash)
+				"parameters":{"v":1,"alg":"sha256","form":"json"},"parts":["line-1"]}}`, c.Attempt, c.Fingerprint.Hash)
 			a := batchReply(207, 201, 500)
 			a.Do = func() { require.NoError(e.t, e.account.Seed(database, container, guard)) }
 			e.faults.Add(fault.On(history.ExecuteBatch).Before(a))

@@ -25,14 +25,14 @@
 //
 //	{ "id": "1042", "pk": "1042", "type": "order", "order": { ...content... },
 //	  "exactNumbers": { "/amount": "12345678901234567890" },
-//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "hash": "...", "recipe": {...}, "attempt": "...",
+//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "hash": "...", "parameters": {...}, "attempt": "...",
 //	               "sequenceNumber": 7, "enqueuedAt": "...", "committedAt": "...", "parts": ["line-1"] } }
 //
 //	{ "id": "1042~part.line-1", "pk": "1042", "type": "line", "line": { ...content... },
 //	  "request": { "version": 1, "key": "1042", "messageId": "1042", "attempt": "...", "part": "line-1", "guard": "1042", ... } }
 //
 // exactNumbers holds the text of numbers that the service would round, and partTTLs, beside parts, the times to live of
-// parts that have one. A later change of a document by others must leave request alone. With [Options.Markers] the guard is
+// parts that have one. A later change of a document by others must leave request alone. With [Options.InboxRecords] the guard is
 // a document of its own, {"id": "1042~part.marker", "type": "marker", "request": {...}, "ttl": ...}, and the others are as
 // above.
 //

@@ -31,7 +31,7 @@ func TestTheShapeOfTheDocuments(t *testing.T) {
 		require.NotContains(e.t, order, "exactNumbers")
 		require.Equal(e.t, map[string]any{
 			"version": 1.0, "key": "PO/1", "messageId": "PO/1", "hash": c.Fingerprint.Hash, "attempt": "nonce-1", "sequenceNumber": 7.0,
-			"recipe":     map[string]any{"v": 1.0, "alg": "sha256", "form": "json"},
+			"parameters": map[string]any{"v": 1.0, "alg": "sha256", "form": "json"},
 			"enqueuedAt": "2026-03-01T12:00:00Z", "committedAt": time.Now().UTC().Format(time.RFC3339), "parts": []any{"line-1"},
 		}, order["request"])
 
@@ -214,7 +214,7 @@ func TestWhateverStandsThereIsReadAndNeverTakenForEqual(t *testing.T) {
 		return `{"id":"x-1","pk":"x-1","type":"order","order":{"amount":40},"request":{` + members + `}}`
 	}
 	own := commit("x-1", body)
-	hash, rec := fmt.Sprintf(`"hash":%q`, own.Fingerprint.Hash), `"recipe":{"v":1,"alg":"sha256","form":"json"}`
+	hash, rec := fmt.Sprintf(`"hash":%q`, own.Fingerprint.Hash), `"parameters":{"v":1,"alg":"sha256","form":"json"}`
 	tests := []struct {
 		name, stored string
 		want         worker.Judgement
@@ -222,9 +222,9 @@ func TestWhateverStandsThereIsReadAndNeverTakenForEqual(t *testing.T) {
 		{"a document of somebody else", `{"id":"x-1","pk":"x-1"}`, worker.HashMissing},
 		{"an order that lost its request", `{"id":"x-1","pk":"x-1","type":"order","order":{"amount":40}}`, worker.HashMissing},
 		{"a request that lost its hash", request(`"key":"x-1",` + rec), worker.HashMissing},
-		{"a request that lost its recipe", request(`"key":"x-1",` + hash), worker.HashMissing},
+		{"a request that lost its parameters", request(`"key":"x-1",` + hash), worker.HashMissing},
 		{"a request that lost its key", request(hash + `,` + rec), worker.HashMissing},
-		{"a recipe of a newer version", request(`"key":"x-1",` + hash + `,"recipe":{"v":99,"alg":"blake3","form":"json"}`), worker.HashMissing},
+		{"parameters of a newer version", request(`"key":"x-1",` + hash + `,"parameters":{"v":99,"alg":"blake3","form":"json"}`), worker.HashMissing},
 		{"a hash that is a number", request(`"key":"x-1","hash":1,` + rec), worker.HashMissing},
 		{"a hash that is null", request(`"key":"x-1","hash":null,` + rec), worker.HashMissing},
 		{"a request that is a text", `{"id":"x-1","pk":"x-1","type":"order","request":"x"}`, worker.HashMissing},
@@ -305,7 +305,7 @@ func TestFindDoesNotCallADocumentAbsentBecauseOneReplicaLags(t *testing.T) {
 }
 
 func withMarkers(ttl time.Duration) setup {
-	return setup{options: func(o *cosmosstore.Options) { o.Markers, o.MarkerTTL = true, ttl }}
+	return setup{options: func(o *cosmosstore.Options) { o.InboxRecords, o.InboxRecordTTL = true, ttl }}
 }
 
 func TestMarkers(t *testing.T) {

@@ -41,7 +41,7 @@ func (l layout) byID() bool { return len(l.path) == 1 && l.path[0] == memberID }
 
 // layoutOf reads the layout of a container. The error names every reason why the container cannot be used.
 func layoutOf(p azcosmos.ContainerProperties, o Options, markerTTL int64) (layout, error) {
-	l := layout{defaultTTL: p.DefaultTimeToLive, markers: o.Markers, markerTTL: markerTTL}
+	l := layout{defaultTTL: p.DefaultTimeToLive, markers: o.InboxRecords, markerTTL: markerTTL}
 	var errs []error
 	for _, f := range containerFaults(p, o, markerTTL) {
 		errs = append(errs, &worker.MisconfiguredError{Fix: f.Fix, Cause: &incompatibleError{f.Text}})

@@ -34,13 +34,13 @@ type Options struct {
 	// Types are the types of the documents that the handler returns, as far as they are known. A container whose partition key
 	// lies inside the content of one of them is refused at the start; without them its messages are put aside one by one.
 	Types []string
-	// Markers makes a small document of its own the guard of each message, beside the documents of the handler in the same
+	// InboxRecords makes a small document of its own the guard of each message, beside the documents of the handler in the same
 	// logical partition. Use it where the first document is rewritten by others, or where the memory of keys is to end
 	// although the documents stay.
-	Markers bool
-	// MarkerTTL removes a marker after this time, in whole seconds. Defaults to never.
-	MarkerTTL time.Duration
-	// Lifetime is what is known of the queue. [Open] and [Store.Check] hold MarkerTTL against it.
+	InboxRecords bool
+	// InboxRecordTTL removes a marker after this time, in whole seconds. Defaults to never.
+	InboxRecordTTL time.Duration
+	// Lifetime is what is known of the queue. [Open] and [Store.Check] hold InboxRecordTTL against it.
 	Lifetime Lifetime
 
 	// PreferredRegions are passed on to azcosmos. Leave them empty, or name the write region alone: a read from a region
@@ -144,10 +144,10 @@ func (o Options) validate() error {
 	if o.OperationTimeout < o.RequestTimeout {
 		bad("operation timeout %v is shorter than request timeout %v", o.OperationTimeout, o.RequestTimeout)
 	}
-	if o.MarkerTTL != 0 && !o.Markers {
-		bad("marker TTL %v is given, but markers are off", o.MarkerTTL)
+	if o.InboxRecordTTL != 0 && !o.InboxRecords {
+		bad("marker TTL %v is given, but markers are off", o.InboxRecordTTL)
 	}
-	if _, err := ttlSeconds(o.MarkerTTL); err != nil {
+	if _, err := ttlSeconds(o.InboxRecordTTL); err != nil {
 		bad("marker TTL: %w", err)
 	}
 	if l := o.Lifetime; l.Lock < 0 || l.Deliveries < 0 || l.TimeToLive < 0 || l.Review < 0 {

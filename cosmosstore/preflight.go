@@ -75,7 +75,7 @@ func (s *Store) Check(ctx context.Context) []Finding {
 	if err != nil {
 		found = errorFindings(err, found)
 	} else {
-		ttl, _ := ttlSeconds(s.opts.MarkerTTL) // validated when the store was opened
+		ttl, _ := ttlSeconds(s.opts.InboxRecordTTL) // validated when the store was opened
 		found = append(found, containerFaults(p, s.opts, ttl)...)
 		found = append(found, containerWarnings(p, s.opts.Types)...)
 		found = append(found, retentionWarnings(s.opts)...)
@@ -141,7 +141,7 @@ func plainSentence(err error) string { return strings.TrimPrefix(err.Error(), "c
 // containerFaults returns why a container cannot be used. It is a pure function.
 func containerFaults(p azcosmos.ContainerProperties, o Options, markerTTL int64) []Finding {
 	var found []Finding
-	markers := o.Markers
+	markers := o.InboxRecords
 	fault := func(fix, format string, args ...any) {
 		found = append(found, Finding{Severity: Fault, Text: fmt.Sprintf(format, args...), Fix: fix})
 	}
@@ -237,17 +237,17 @@ func indexesAll(ip azcosmos.IndexingPolicy) bool {
 
 // retentionWarnings holds the memory of keys against the time in which a message can come back. It is a pure function.
 func retentionWarnings(o Options) []Finding {
-	if !o.Lifetime.outlives(o.MarkerTTL) {
+	if !o.Lifetime.outlives(o.InboxRecordTTL) {
 		return nil
 	}
 	return []Finding{{Severity: Warning,
-		Text: fmt.Sprintf("markers are kept for %v, and %v", o.MarkerTTL, o.Lifetime),
+		Text: fmt.Sprintf("markers are kept for %v, and %v", o.InboxRecordTTL, o.Lifetime),
 		Fix:  "Keep markers longer than that, or for ever."}}
 }
 
 // guardWarnings does the same for a document whose creation decides and which the handler lets expire. It is a pure function.
 func guardWarnings(o Options, guard worker.Document) []Finding {
-	if o.Markers || !o.Lifetime.outlives(guard.TTL) {
+	if o.InboxRecords || !o.Lifetime.outlives(guard.TTL) {
 		return nil
 	}
 	return []Finding{{Severity: Warning,

@@ -52,7 +52,7 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		{"everything is indexed", func(s *cosmosdb.ContainerSpec) { s.IndexNothing = false }, nil, nil,
 			cosmosstore.Warning, []string{"indexes every property", "/*"}},
 		{"markers that are forgotten too early", nil,
-			func(o *cosmosstore.Options) { o.Markers, o.MarkerTTL, o.Lifetime = true, 24*time.Hour, queue }, nil,
+			func(o *cosmosstore.Options) { o.InboxRecords, o.InboxRecordTTL, o.Lifetime = true, 24*time.Hour, queue }, nil,
 			cosmosstore.Warning, []string{"24h0m0s", "1056h10m0s"}},
 		{"the container is changed after the start", nil, nil, func(e *env) {
 			e.faults.Add(fault.On(history.ReadContainer).Always().Before(fault.Action{Kind: fault.Refuse, Status: 200,
@@ -98,7 +98,7 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 
 func TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
 	short := func(o *cosmosstore.Options) {
-		o.Markers, o.MarkerTTL, o.Lifetime = true, 24*time.Hour, cosmosstore.Lifetime{TimeToLive: 14 * 24 * time.Hour}
+		o.InboxRecords, o.InboxRecordTTL, o.Lifetime = true, 24*time.Hour, cosmosstore.Lifetime{TimeToLive: 14 * 24 * time.Hour}
 	}
 	inBubble(t, setup{options: short}, func(e *env) {
 		require.Contains(e.t, e.logged.String(), "markers are kept for 24h0m0s, and a message can come back for 336h0m0s")
@@ -123,7 +123,7 @@ func TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *tes
 		"where one part is not known": {30 * time.Minute, cosmosstore.Lifetime{TimeToLive: time.Hour}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Lifetime, o.Markers = tt.lifetime, tt.markers }}, func(e *env) {
+			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Lifetime, o.InboxRecords = tt.lifetime, tt.markers }}, func(e *env) {
 				for _, key := range []string{"1", "2", "3"} {
 					c := commit(key, `{}`)
 					c.Documents[0].TTL = tt.ttl
@@ -137,7 +137,7 @@ func TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *tes
 
 func TestMarkersThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
 	long := func(o *cosmosstore.Options) {
-		o.Markers, o.MarkerTTL = true, 90*24*time.Hour
+		o.InboxRecords, o.InboxRecordTTL = true, 90*24*time.Hour
 		o.Lifetime = cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: 14 * 24 * time.Hour, Review: 30 * 24 * time.Hour}
 	}
 	inBubble(t, setup{options: long}, func(e *env) {

@@ -44,7 +44,7 @@ func parseRecord(id string, body []byte) (stored, error) {
 	r.Key = stringOf(req["key"])
 	r.Attempt = stringOf(req["attempt"])
 	r.MessageID = stringOf(req["messageId"])
-	r.Fingerprint = fingerprintOf(req["hash"], req["recipe"])
+	r.Fingerprint = fingerprintOf(req["hash"], req["parameters"])
 	r.SequenceNumber = wholeNumberOf(req["sequenceNumber"])
 	r.EnqueuedAt = timeOf(req["enqueuedAt"])
 	r.CommittedAt = timeOf(req["committedAt"])
@@ -91,14 +91,14 @@ func textsOf(raw json.RawMessage) map[string]string {
 	return texts
 }
 
-// fingerprintOf needs both a whole hash and a recipe: a hash alone, or a damaged one, says nothing. What the hash of another
-// algorithm looks like is not known, and its recipe will be refused.
-func fingerprintOf(hash, recipe json.RawMessage) *fingerprint.Fingerprint {
+// fingerprintOf needs both a whole hash and parameters: a hash alone, or a damaged one, says nothing. What the hash of another
+// algorithm looks like is not known, and its parameters will be refused.
+func fingerprintOf(hash, parameters json.RawMessage) *fingerprint.Fingerprint {
 	f := fingerprint.Fingerprint{Hash: stringOf(hash)}
-	if f.Hash == "" || json.Unmarshal(recipe, &f.Recipe) != nil || f.Recipe.Version == 0 {
+	if f.Hash == "" || json.Unmarshal(parameters, &f.Parameters) != nil || f.Parameters.Version == 0 {
 		return nil
 	}
-	if f.Recipe.Algorithm == fingerprint.SHA256 && !fingerprint.ValidHash(f.Hash) {
+	if f.Parameters.Algorithm == fingerprint.SHA256 && !fingerprint.ValidHash(f.Hash) {
 		return nil
 	}
 	return &f

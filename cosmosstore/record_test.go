@@ -52,8 +52,8 @@ func TestALongIDOfAPartStillFits(t *testing.T) {
 // does not hold.
 func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte(`{"id":"1","type":"order","order":{"a":12345678901234567000},"exactNumbers":{"/a":"12345678901234567890"},
-		"request":{"key":"1","hash":"00","recipe":{"v":1,"alg":"sha256","form":"json"},"parts":["a"],"partTTLs":{"a":1},"sequenceNumber":"7"}}`))
-	f.Add([]byte(`{"id":"1","type":"request","request":{"hash":1,"recipe":[],"parts":{},"sequenceNumber":1e99,"enqueuedAt":"x"}}`))
+		"request":{"key":"1","hash":"00","parameters":{"v":1,"alg":"sha256","form":"json"},"parts":["a"],"partTTLs":{"a":1},"sequenceNumber":"7"}}`))
+	f.Add([]byte(`{"id":"1","type":"request","request":{"hash":1,"parameters":[],"parts":{},"sequenceNumber":1e99,"enqueuedAt":"x"}}`))
 	f.Add([]byte(`{"id":"1","type":"id","_ts":1}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -65,7 +65,7 @@ func FuzzParseRecord(f *testing.F) {
 		require.Equal(t, "1", r.DocumentID)
 		if r.Fingerprint != nil {
 			require.NotEmpty(t, r.Fingerprint.Hash)
-			require.NotZero(t, r.Fingerprint.Recipe.Version)
+			require.NotZero(t, r.Fingerprint.Parameters.Version)
 		}
 		if r.Content != nil {
 			require.True(t, json.Valid(r.Content))
@@ -83,7 +83,7 @@ func FuzzEncode(f *testing.F) {
 		l := layout{path: []string{pk, "x"}}
 		id := identity.Text(key).DocumentID()
 		c := worker.Commit{Key: identity.Text(key), DocumentID: id, Attempt: "n", Documents: []worker.Document{{Type: kind, Content: content}},
-			Fingerprint: fingerprint.Fingerprint{Hash: "00", Recipe: fingerprint.Recipe{Version: 1}}}
+			Fingerprint: fingerprint.Fingerprint{Hash: "00", Parameters: fingerprint.Parameters{Version: 1}}}
 		p, err := l.compose(c, time.Now())
 		if err != nil || reserved(pk) {
 			return

@@ -52,8 +52,8 @@ func (r requestMember) encode(w *writer) {
 
 func (r requestMember) encodeHash(w *writer) {
 	w.string("hash", r.commit.Fingerprint.Hash)
-	if recipe, err := json.Marshal(r.commit.Fingerprint.Recipe); err == nil { // as it always is
-		w.raw("recipe", recipe)
+	if parameters, err := json.Marshal(r.commit.Fingerprint.Parameters); err == nil { // as it always is
+		w.raw("parameters", parameters)
 	}
 }
 

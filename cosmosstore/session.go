@@ -128,7 +128,7 @@ func (s *Store) readLayout(ctx context.Context, sess *session) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	ttl, err := ttlSeconds(s.opts.MarkerTTL)
+	ttl, err := ttlSeconds(s.opts.InboxRecordTTL)
 	if err != nil {
 		return layout{}, &worker.MisconfiguredError{Fix: "Correct the marker TTL.", Cause: err}
 	}

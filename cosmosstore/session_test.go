@@ -138,7 +138,7 @@ func TestAContainerThatDoesNotFitIsRefused(t *testing.T) {
 			inBubble(t, setup{unopened: true, container: tt.container}, func(e *env) {
 				e.options.Types = []string{"order", "line"}
 				if tt.markers {
-					e.options.Markers, e.options.MarkerTTL = true, 24*time.Hour
+					e.options.InboxRecords, e.options.InboxRecordTTL = true, 24*time.Hour
 				}
 				_, err := cosmosstore.Open(e.ctx(), e.options)
 				m := requireAs[*worker.MisconfiguredError](e.t, err)
@@ -396,7 +396,7 @@ func TestAClosedStoreFails(t *testing.T) {
 func TestOpenNamesEveryFaultOfItsOptionsAtOnce(t *testing.T) {
 	_, err := cosmosstore.Open(t.Context(), cosmosstore.Options{
 		Endpoint: "http://account.documents.azure.com", Key: "secret", Credential: &tokens{}, Container: "a/b",
-		MarkerTTL: 1500 * time.Millisecond, RequestTimeout: -1, OperationTimeout: -2, Lifetime: cosmosstore.Lifetime{Lock: -1},
+		InboxRecordTTL: 1500 * time.Millisecond, RequestTimeout: -1, OperationTimeout: -2, Lifetime: cosmosstore.Lifetime{Lock: -1},
 	})
 	for _, says := range []string{"https", "both a key and a credential", "database is missing", `container "a/b"`, "markers are off",
 		"whole seconds", "request timeout", "operation timeout", "lifetime"} {

@@ -126,7 +126,7 @@ func (e *env) document(id string) map[string]any {
 // commit is a commit of one order, whose attempt is unique unless the test sets it.
 func commit(key, body string, parts ...worker.Document) worker.Commit {
 	k := identity.Text(key)
-	f, err := fingerprint.Compute([]byte(body), recipe())
+	f, err := fingerprint.Compute([]byte(body), parameters())
 	if err != nil {
 		panic(err)
 	}
@@ -137,8 +137,8 @@ func commit(key, body string, parts ...worker.Document) worker.Commit {
 	}
 }
 
-func recipe() fingerprint.Recipe {
-	return fingerprint.Recipe{Version: fingerprint.Version1, Algorithm: fingerprint.SHA256, Form: fingerprint.FormJSON}
+func parameters() fingerprint.Parameters {
+	return fingerprint.Parameters{Version: fingerprint.Version1, Algorithm: fingerprint.SHA256, Form: fingerprint.FormJSON}
 }
 
 // lines are further documents of an order.
@@ -156,7 +156,7 @@ func judge(c worker.Commit, o worker.Outcome, body string) worker.Judgement {
 }
 
 func rehash(body string) worker.Rehash {
-	return func(r fingerprint.Recipe) (fingerprint.Fingerprint, error) {
+	return func(r fingerprint.Parameters) (fingerprint.Fingerprint, error) {
 		return fingerprint.Compute([]byte(body), r)
 	}
 }

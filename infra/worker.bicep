@@ -203,11 +203,11 @@ var consumerSettings = empty(consumer)
 var markerSettings = markers
   ? [
       {
-        name: 'WORKER_MARKERS'
+        name: 'WORKER_INBOX_RECORD'
         value: 'true'
       }
       {
-        name: 'WORKER_MARKER_TTL'
+        name: 'WORKER_INBOX_RECORD_TTL'
         value: '${limits.store.markerRetention.seconds}s'
       }
     ]

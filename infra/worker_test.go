@@ -89,7 +89,7 @@ func settings(t *testing.T) map[string]string {
 	t.Helper()
 	name := regexp.MustCompile(`^(SERVICEBUS|COSMOS|WORKER)_[A-Z0-9_]*[A-Z0-9]$`)
 	found := map[string]string{}
-	eachNode(t, "../cmd/orderworker", func(n ast.Node) {
+	eachNode(t, "../worker/app", func(n ast.Node) {
 		row, ok := n.(*ast.CompositeLit)
 		if !ok || len(row.Elts) < 4 {
 			return
@@ -140,11 +140,11 @@ func TestContainerIsToldAllThatTheQueueWasMadeWith(t *testing.T) {
 	require.Equal(t, strconv.Itoa(l.Worker.Concurrency), got["WORKER_CONCURRENCY"])
 	require.Equal(t, ":"+strconv.Itoa(l.Worker.HealthPort), got["WORKER_HEALTH_ADDRESS"])
 	require.Equal(t, l.Sizes["small"].GoMemoryLimit, got["GOMEMLIMIT"])
-	require.NotContains(t, got, "WORKER_MARKERS", "an order is its own guard unless asked otherwise")
+	require.NotContains(t, got, "WORKER_INBOX_RECORD", "an order is its own guard unless asked otherwise")
 
 	marked := environment(t, "worker-production")
-	require.Equal(t, "true", marked["WORKER_MARKERS"])
-	require.Equal(t, strconv.FormatInt(l.Store.MarkerRetention.Seconds, 10)+"s", marked["WORKER_MARKER_TTL"])
+	require.Equal(t, "true", marked["WORKER_INBOX_RECORD"])
+	require.Equal(t, strconv.FormatInt(l.Store.MarkerRetention.Seconds, 10)+"s", marked["WORKER_INBOX_RECORD_TTL"])
 }
 
 // Whoever reviews dead letters with another consumer, key or marker than the worker has is told that nothing was applied.
@@ -218,7 +218,7 @@ func TestContainerIsProbedWhereTheWorkerAnswers(t *testing.T) {
 
 // Health is served after the first look at the store, which an identity or an account that is silent draws out to its end.
 func TestStartupProbeOutlastsTheFirstLookAtTheStore(t *testing.T) {
-	m := regexp.MustCompile(`const openTimeout = (\d+) \* time\.Second`).FindStringSubmatch(read(t, "../cmd/orderworker/build.go"))
+	m := regexp.MustCompile(`const openTimeout = (\d+) \* time\.Second`).FindStringSubmatch(read(t, "../worker/app/build.go"))
 	require.NotNil(t, m)
 	look, err := strconv.ParseFloat(m[1], 64)
 	require.NoError(t, err)

@@ -87,10 +87,10 @@ type WatchdogConfig struct {
 	Silence time.Duration
 	// Stuck is how long a call of the broker's client may overrun its own bound before it is abandoned. Defaults to 10s.
 	Stuck time.Duration
-	// Deaf is how long one message may wait in the queue, besides the time that Retry.HoldFor allows another replica to hold
+	// NotReceiving is how long one message may wait in the queue, besides the time that Retry.HoldFor allows another replica to hold
 	// it, while this worker receives nothing, before the worker says that it is not ready. Defaults to HandlerTimeout plus
 	// two lock durations, since another replica may work on a message that long, and to Silence when that is longer.
-	Deaf time.Duration
+	NotReceiving time.Duration
 }
 
 // withDefaults returns a copy in which no zero stands for a default.
@@ -110,7 +110,7 @@ func (c Config) withDefaults() Config {
 	c.Breaker.ProbeMax = cmp.Or(c.Breaker.ProbeMax, 30*time.Second)
 	c.Watchdog.Silence = cmp.Or(c.Watchdog.Silence, 60*time.Second)
 	c.Watchdog.Stuck = cmp.Or(c.Watchdog.Stuck, 10*time.Second)
-	c.Watchdog.Deaf = cmp.Or(c.Watchdog.Deaf, max(c.HandlerTimeout+2*c.LockDuration, c.Watchdog.Silence))
+	c.Watchdog.NotReceiving = cmp.Or(c.Watchdog.NotReceiving, max(c.HandlerTimeout+2*c.LockDuration, c.Watchdog.Silence))
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -144,6 +144,6 @@ func (c Config) validate() error {
 	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
 	check(c.Watchdog.Silence >= time.Second, "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
 	check(c.Watchdog.Stuck > 0, "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)
-	check(c.Watchdog.Deaf >= c.Watchdog.Silence, "watchdog deaf is %v: it must not be shorter than the silence of %v", c.Watchdog.Deaf, c.Watchdog.Silence)
+	check(c.Watchdog.NotReceiving >= c.Watchdog.Silence, "watchdog not receiving is %v: it must not be shorter than the silence of %v", c.Watchdog.NotReceiving, c.Watchdog.Silence)
 	return errors.Join(append(faults, c.Admission.Validate())...)
 }

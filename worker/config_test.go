@@ -61,7 +61,7 @@ func TestEveryFaultOfAConfigIsReportedAtOnce(t *testing.T) {
 		DrainTimeout:     -time.Second,
 		Retry:            worker.RetryConfig{Attempts: -1, Base: time.Minute, Max: time.Second, HoldFor: 48 * time.Hour},
 		Breaker:          worker.BreakerConfig{Failures: -1, ProbeBase: time.Minute, ProbeMax: time.Second},
-		Watchdog:         worker.WatchdogConfig{Silence: time.Millisecond, Stuck: -1, Deaf: time.Microsecond},
+		Watchdog:         worker.WatchdogConfig{Silence: time.Millisecond, Stuck: -1, NotReceiving: time.Microsecond},
 		Admission:        admission.Config{Content: "xml"},
 	})
 	require.Error(t, err)

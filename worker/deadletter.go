@@ -55,7 +55,7 @@ func noteOf(r Result, version string) deadLetterNote {
 		return n
 	}
 	set(PropertyDocumentID, r.Commit.DocumentID)
-	if e := r.Outcome.Existing; e != nil && e.Fingerprint != nil && r.Cause == CauseContradicted {
+	if e := r.Outcome.Existing; e != nil && e.Fingerprint != nil && r.Cause == CauseConflict {
 		set(PropertyStoredHash, e.Fingerprint.Hash)
 		set(PropertyArrivedHash, r.ArrivedHash)
 		set(PropertyPaths, strings.Join(paths(r.Differences), "\n"))
@@ -106,12 +106,12 @@ func hashes(stored, arrived string) string {
 // incomparable says why a record cannot be compared with a message, and what to do.
 func incomparable(r Record) string {
 	switch {
-	case r.Fingerprint != nil && r.Key != "" && r.Fingerprint.Recipe.Version <= fingerprint.Version1:
-		return fmt.Sprintf("its recipe, of version %d with %q and form %q, is none that any version ever made, so somebody changed it since. Compare it with this message by hand.",
-			r.Fingerprint.Recipe.Version, r.Fingerprint.Recipe.Algorithm, r.Fingerprint.Recipe.Form)
+	case r.Fingerprint != nil && r.Key != "" && r.Fingerprint.Parameters.Version <= fingerprint.Version1:
+		return fmt.Sprintf("its parameters, of version %d with %q and form %q, is none that any version ever made, so somebody changed it since. Compare it with this message by hand.",
+			r.Fingerprint.Parameters.Version, r.Fingerprint.Parameters.Algorithm, r.Fingerprint.Parameters.Form)
 	case r.Fingerprint != nil && r.Key != "":
-		return fmt.Sprintf("it was hashed by a recipe of version %d with %q, which this version does not know. A newer version wrote it; use that version to judge this message.",
-			r.Fingerprint.Recipe.Version, r.Fingerprint.Recipe.Algorithm)
+		return fmt.Sprintf("it was hashed by parameters of version %d with %q, which this version does not know. A newer version wrote it; use that version to judge this message.",
+			r.Fingerprint.Parameters.Version, r.Fingerprint.Parameters.Algorithm)
 	case r.Key == "" && r.Attempt == "" && r.Fingerprint == nil:
 		return "it does not look like one that this worker wrote. Find out who did; if it is this order, discard this message, and if not, free the id or use another container and reprocess."
 	case r.Key == "":

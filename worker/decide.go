@@ -11,8 +11,8 @@ const (
 	CauseRefused
 	// CauseRejected: the handler rejected the message.
 	CauseRejected
-	// CauseContradicted: what stands in the store is judged not to be this message.
-	CauseContradicted
+	// CauseConflict: what stands in the store is judged not to be this message.
+	CauseConflict
 	// CauseUnstorable: the store can never take the message.
 	CauseUnstorable
 	// CauseInvalidDocuments: the handler returned documents that no store, or this one, can ever take.
@@ -31,8 +31,8 @@ const (
 	CauseUnavailable
 	// CauseMisconfigured: the store cannot be used until a person changes something.
 	CauseMisconfigured
-	// CauseUncovered: the lock is too short for a commit and cannot be renewed.
-	CauseUncovered
+	// CauseLockTooShort: the lock is too short for a commit and cannot be renewed.
+	CauseLockTooShort
 	// CauseStopped: the worker must stop before the message is committed.
 	CauseStopped
 	// CauseLockLost: the lock was lost before the message was committed.
@@ -40,7 +40,7 @@ const (
 )
 
 func (c Cause) String() string {
-	names := [...]string{"none", "committed", "refused", "rejected", "contradicted", "unstorable", "invalid_documents", "handler_error", "handler_panic",
+	names := [...]string{"none", "committed", "refused", "rejected", "conflict", "unstorable", "invalid_documents", "handler_error", "handler_panic",
 		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
@@ -99,7 +99,7 @@ func decide(f facts) action {
 	switch f.cause {
 	case CauseCommitted:
 		return complete
-	case CauseRefused, CauseRejected, CauseContradicted, CauseUnstorable, CauseInvalidDocuments:
+	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidDocuments:
 		return deadLetter
 	case CauseHandlerError, CauseHandlerPanic, CauseUncertain:
 		if f.triesLeft && !f.stopping {
@@ -124,7 +124,7 @@ func decide(f facts) action {
 			return hold
 		}
 		return giveBack(f)
-	case CauseUncovered, CauseStopped:
+	case CauseLockTooShort, CauseStopped:
 		return giveBack(f)
 	}
 	return leave

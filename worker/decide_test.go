@@ -24,7 +24,7 @@ func TestDecide(t *testing.T) {
 
 		{"a message that cannot be admitted is dead-lettered", first(facts{cause: CauseRefused}), deadLetter},
 		{"a message that its handler rejects is dead-lettered", first(facts{cause: CauseRejected}), deadLetter},
-		{"a message that the store contradicts is dead-lettered", first(facts{cause: CauseContradicted}), deadLetter},
+		{"a message that the store contradicts is dead-lettered", first(facts{cause: CauseConflict}), deadLetter},
 		{"a message that can never be stored is dead-lettered", first(facts{cause: CauseUnstorable}), deadLetter},
 		{"a message for which the handler returns what can never be stored is dead-lettered", first(facts{cause: CauseInvalidDocuments, triesLeft: true}), deadLetter},
 		{"a message that cannot be admitted is dead-lettered while the worker stops", unknown(facts{cause: CauseRefused, stopping: true}), deadLetter},
@@ -55,8 +55,8 @@ func TestDecide(t *testing.T) {
 		{"a held message is given back when the worker stops", first(facts{cause: CauseUnavailable, holdLeft: true, stopping: true}), abandon},
 		{"a held last delivery is left alone when the worker stops", last(facts{cause: CauseUnavailable, holdLeft: true, stopping: true}), leave},
 		{"nothing is settled when nothing can be stored", last(facts{cause: CauseMisconfigured, holdLeft: true}), hold},
-		{"a message whose lock is too short is given back", first(facts{cause: CauseUncovered}), abandon},
-		{"a last delivery whose lock is too short is left alone", last(facts{cause: CauseUncovered}), leave},
+		{"a message whose lock is too short is given back", first(facts{cause: CauseLockTooShort}), abandon},
+		{"a last delivery whose lock is too short is left alone", last(facts{cause: CauseLockTooShort}), leave},
 		{"a message whose work was cut is given back", first(facts{cause: CauseStopped, stopping: true}), abandon},
 		{"a last delivery whose work was cut is left alone", last(facts{cause: CauseStopped, stopping: true}), leave},
 		{"no cause at all leaves the message alone", first(facts{}), leave},
@@ -80,7 +80,7 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 			require.NotContains(t, []action{retry, hold}, a, "waits although the worker stops: "+name)
 		}
 		switch f.cause {
-		case CauseUnavailable, CauseMisconfigured, CauseStopped, CauseUncovered, CauseLockLost:
+		case CauseUnavailable, CauseMisconfigured, CauseStopped, CauseLockTooShort, CauseLockLost:
 			require.NotEqual(t, deadLetter, a, "dead-lettered for no fault of its own: "+name)
 		}
 		if a == abandon {

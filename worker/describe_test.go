@@ -10,15 +10,15 @@ import (
 )
 
 func TestWhyARecordCannotBeComparedIsSaid(t *testing.T) {
-	newer := &fingerprint.Fingerprint{Hash: "aa", Recipe: fingerprint.Recipe{Version: 9, Algorithm: "blake3"}}
-	damaged := &fingerprint.Fingerprint{Hash: "aa", Recipe: fingerprint.Recipe{Version: 1, Algorithm: "sha256", Form: "JSON"}}
+	newer := &fingerprint.Fingerprint{Hash: "aa", Parameters: fingerprint.Parameters{Version: 9, Algorithm: "blake3"}}
+	damaged := &fingerprint.Fingerprint{Hash: "aa", Parameters: fingerprint.Parameters{Version: 1, Algorithm: "sha256", Form: "JSON"}}
 	for _, tt := range []struct {
 		name   string
 		record Record
 		says   []string
 	}{
-		{"a recipe of a newer version", Record{Key: "1", Attempt: "a", Fingerprint: newer}, []string{"version 9", "blake3", "use that version"}},
-		{"a recipe that was damaged", Record{Key: "1", Attempt: "a", Fingerprint: damaged}, []string{`form "JSON"`, "somebody changed it", "by hand"}},
+		{"parameters of a newer version", Record{Key: "1", Attempt: "a", Fingerprint: newer}, []string{"version 9", "blake3", "use that version"}},
+		{"parameters that was damaged", Record{Key: "1", Attempt: "a", Fingerprint: damaged}, []string{`form "JSON"`, "somebody changed it", "by hand"}},
 		{"a document of somebody else", Record{}, []string{"does not look like one that this worker wrote", "discard"}},
 		{"a key that was lost", Record{Attempt: "a", Fingerprint: newer}, []string{"does not say its key", "by hand"}},
 		{"a hash that was lost", Record{Key: "1", Attempt: "a"}, []string{"missing or damaged", "by hand"}},
@@ -35,7 +35,7 @@ func TestWhyARecordCannotBeComparedIsSaid(t *testing.T) {
 func TestAConflictSaysOnWhichSideAValueIsMissing(t *testing.T) {
 	f := fingerprint.Fingerprint{Hash: "aa"}
 	r := Result{
-		Admitted: true, Cause: CauseContradicted, Judgement: Conflict, Commit: Commit{Key: identity.Text("1"), DocumentID: "1"},
+		Admitted: true, Cause: CauseConflict, Judgement: Conflict, Commit: Commit{Key: identity.Text("1"), DocumentID: "1"},
 		Outcome: Outcome{Existing: &Record{Key: "1", Fingerprint: &f}},
 	}
 	for _, tt := range []struct {
@@ -62,7 +62,7 @@ func TestAConflictSaysOnWhichSideAValueIsMissing(t *testing.T) {
 }
 
 func TestAMessageThatLacksWhatWasComparedHasNoHashToName(t *testing.T) {
-	f := fingerprint.Fingerprint{Hash: "aa", Recipe: fingerprint.Recipe{Version: 1, Algorithm: "sha256", Form: "json", Only: []string{"/order"}}}
+	f := fingerprint.Fingerprint{Hash: "aa", Parameters: fingerprint.Parameters{Version: 1, Algorithm: "sha256", Form: "json", Only: []string{"/order"}}}
 	r := Result{Judgement: Conflict, Commit: Commit{Key: identity.Text("1")}, Outcome: Outcome{Existing: &Record{Key: "1", Fingerprint: &f}}}
 	require.Contains(t, describe(r), "Stored hash aa; this message has none of the values that were compared")
 	r.ArrivedHash = "bb"

@@ -25,7 +25,7 @@ func TestDifferencesAreToldOnlyWhenTheRecordCanTell(t *testing.T) {
 		{"the record was changed since", `{"a":1,"b":3}`, `{"a":1,"b":3,"shipped":true}`, nil},
 		{"the handler keeps another form", `{"a":1,"b":3}`, `{"total":4}`, nil},
 	} {
-		f, err := fingerprint.Compute([]byte(tt.committed), arrived.Fingerprint.Recipe)
+		f, err := fingerprint.Compute([]byte(tt.committed), arrived.Fingerprint.Parameters)
 		require.NoError(t, err)
 		require.Equal(t, tt.want, p.differences(arrived, Record{Fingerprint: &f, Content: []byte(tt.content)}), tt.name)
 	}

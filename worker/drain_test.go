@@ -152,7 +152,7 @@ func TestTheLastDeliveryIsNotGivenUpForAStop(t *testing.T) {
 		e.end(w)
 		require.Equal(e, 1, e.counts().Locked, "nothing that we could settle would save it")
 		require.Zero(e, e.ops(history.DeadLetter)+e.ops(history.Abandon))
-		require.Equal(e, 1, e.count(worker.EventLeft))
+		require.Equal(e, 1, e.count(worker.EventNotSettled))
 	})
 }
 

@@ -20,8 +20,8 @@ const (
 	EventDeadLettered EventKind = "dead_lettered"
 	// EventAbandoned: the message was given back. Cause is set.
 	EventAbandoned EventKind = "message_abandoned"
-	// EventLeft: nothing was settled, and the message comes back when its lock ends. Cause is set.
-	EventLeft EventKind = "message_left"
+	// EventNotSettled: nothing was settled, and the message comes back when its lock ends. Cause is set.
+	EventNotSettled EventKind = "message_not_settled"
 	// EventLockLost: the lock was lost. Harmless when Judgement says that the message is committed.
 	EventLockLost EventKind = "lock_lost"
 	// EventSettleFailed: it is not known whether the broker settled the message. Redelivery will tell.

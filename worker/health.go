@@ -11,11 +11,11 @@ import (
 
 // The parts of a worker that can be not ready.
 const (
-	partStore    = "store"    // the store has not said that it can be used, or cannot be used
-	partBroker   = "broker"   // the broker has not been reached, or cannot be used
-	partDeaf     = "deaf"     // messages wait in the queue and none arrives
-	partStuck    = "stuck"    // no slot is left, for calls that do not return
-	partStopping = "stopping" // the worker is draining
+	partStore        = "store"         // the store has not said that it can be used, or cannot be used
+	partBroker       = "broker"        // the broker has not been reached, or cannot be used
+	partNotReceiving = "not_receiving" // messages wait in the queue and none arrives
+	partHung         = "hung"          // no slot is left, for calls that do not return
+	partStopping     = "stopping"      // the worker is draining
 )
 
 // Health is what a worker says of itself.

@@ -54,8 +54,8 @@ func (j Judgement) String() string {
 // Committed reports whether the judgement proves that the documents of the message are committed.
 func (j Judgement) Committed() bool { return j == Created || j == Own || j == Duplicate }
 
-// Rehash computes the fingerprint of the incoming message by a recipe that was stored with an earlier one.
-type Rehash func(fingerprint.Recipe) (fingerprint.Fingerprint, error)
+// Rehash computes the fingerprint of the incoming message by parameters that was stored with an earlier one.
+type Rehash func(fingerprint.Parameters) (fingerprint.Fingerprint, error)
 
 // Judge says what the outcome of a commit means. It is a pure function: the order of its questions is the promise.
 func Judge(c Commit, o Outcome, rehash Rehash) Judgement {
@@ -80,12 +80,12 @@ func JudgeRecord(c Commit, r Record, rehash Rehash) Judgement {
 	}
 	own := c.Attempt != "" && r.Attempt == c.Attempt
 	if !own {
-		arrived, err := rehash(r.Fingerprint.Recipe)
+		arrived, err := rehash(r.Fingerprint.Parameters)
 		switch {
-		case errors.Is(err, fingerprint.ErrUnknownRecipe):
+		case errors.Is(err, fingerprint.ErrUnknownParameters):
 			return HashMissing
 		case err != nil:
-			// The stored message had the parts that its recipe selects, and this one has not.
+			// The stored message had the parts that its parameters selects, and this one has not.
 			return Conflict
 		case arrived.Hash != r.Fingerprint.Hash:
 			return Conflict

@@ -37,7 +37,7 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelWarn, "message dead-lettered", true
 	case EventAbandoned:
 		return slog.LevelWarn, "message given back", true
-	case EventLeft:
+	case EventNotSettled:
 		return slog.LevelWarn, "message left to its lock", true
 	case EventPanicked:
 		return slog.LevelError, "panic over a message", true

@@ -179,7 +179,7 @@ func TestAnOrderIsStoredWithItsLinesOrNotAtAll(t *testing.T) {
 		e.await(time.Minute, "drained", e.drained)
 		dead := e.deadLetters()
 		require.Len(e, dead, 1)
-		require.Equal(e, reason.LineConflict, dead[0].DeadLetterReason)
+		require.Equal(e, reason.DocumentConflict, dead[0].DeadLetterReason)
 		require.Zero(e, e.mem.Creations("stray"))
 		require.Equal(e, 1, e.mem.Creations("whole"))
 
@@ -188,7 +188,7 @@ func TestAnOrderIsStoredWithItsLinesOrNotAtAll(t *testing.T) {
 		e.await(time.Minute, "drained", e.drained)
 		dead = e.deadLetters()
 		require.Len(e, dead, 2, "an order without its line is never enough for a duplicate")
-		require.Equal(e, reason.IncompleteOrder, dead[1].DeadLetterReason)
+		require.Equal(e, reason.DocumentsMissing, dead[1].DeadLetterReason)
 		require.Contains(e, dead[1].DeadLetterErrorDescription, "line-1")
 		e.end(w)
 	})

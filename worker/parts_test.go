@@ -46,7 +46,7 @@ func abs(n int) int {
 func TestANoteIsBoundedInTotal(t *testing.T) {
 	long := strings.Repeat("日", 100_000)
 	r := Result{
-		Cause: CauseContradicted, Reason: long, Detail: long, Admitted: true, Commit: Commit{DocumentID: long},
+		Cause: CauseConflict, Reason: long, Detail: long, Admitted: true, Commit: Commit{DocumentID: long},
 		Outcome: Outcome{Existing: &Record{Fingerprint: &fingerprint.Fingerprint{Hash: long}}}, ArrivedHash: long,
 	}
 	for range maxDifferences {

@@ -259,8 +259,8 @@ func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 func (p *Pipeline) judge(r Result) Result {
 	r.Err, r.RetryAfter = nil, 0
 	arrived := ""
-	r.Judgement = Judge(r.Commit, r.Outcome, func(recipe fingerprint.Recipe) (fingerprint.Fingerprint, error) {
-		f, err := p.admitter.Rehash(r.Message, recipe)
+	r.Judgement = Judge(r.Commit, r.Outcome, func(parameters fingerprint.Parameters) (fingerprint.Fingerprint, error) {
+		f, err := p.admitter.Rehash(r.Message, parameters)
 		arrived = f.Hash
 		return f, err
 	})
@@ -276,22 +276,22 @@ func (p *Pipeline) judge(r Result) Result {
 	if e := r.Outcome.Existing; r.Judgement == Conflict && e != nil {
 		r.Differences = p.differences(r.Message, *e)
 	}
-	r.Cause, r.Reason, r.Detail = CauseContradicted, reasonOf(r.Judgement), describe(r)
+	r.Cause, r.Reason, r.Detail = CauseConflict, reasonOf(r.Judgement), describe(r)
 	return r
 }
 
 // differences returns the paths at which a message differs from a record, and nil when the record cannot tell: its document
 // was changed by somebody since, or its handler stores another form than the message has, as its own hash shows.
 func (p *Pipeline) differences(m Message, e Record) []fingerprint.Difference {
-	recipe := e.Fingerprint.Recipe
-	arrived, err := p.admitter.Content(m, recipe)
+	parameters := e.Fingerprint.Parameters
+	arrived, err := p.admitter.Content(m, parameters)
 	if err != nil {
 		return nil
 	}
-	if stored, err := fingerprint.Compute(e.Content, recipe); err != nil || stored.Hash != e.Fingerprint.Hash {
+	if stored, err := fingerprint.Compute(e.Content, parameters); err != nil || stored.Hash != e.Fingerprint.Hash {
 		return nil
 	}
-	return fingerprint.Compare(e.Content, arrived, recipe, maxDifferences)
+	return fingerprint.Compare(e.Content, arrived, parameters, maxDifferences)
 }
 
 // failed says what an error of the store means. This is the one place that looks inside it.

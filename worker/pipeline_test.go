@@ -46,7 +46,7 @@ func TestProcessMakesOnePassAndSettlesNothing(t *testing.T) {
 	require.NotEqual(t, first.Commit.Attempt, again.Commit.Attempt, "every delivery has a nonce of its own")
 
 	other := p.Process(t.Context(), received("m", `{"n":2,"x":[1]}`))
-	require.Equal(t, worker.CauseContradicted, other.Cause)
+	require.Equal(t, worker.CauseConflict, other.Cause)
 	require.Equal(t, worker.Conflict, other.Judgement)
 	require.Equal(t, reason.ContentConflict, other.Reason)
 	require.Len(t, other.Differences, 2)

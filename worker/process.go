@@ -140,7 +140,7 @@ func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 		return r
 	}
 	if !d.lock.covers(w.config.StoreTimeout+callGrace) && !w.renew(ctx, d) && !d.lock.covers(w.config.StoreTimeout) {
-		r.Cause = CauseUncovered
+		r.Cause = CauseLockTooShort
 		if cause := context.Cause(ctx); cause != nil {
 			r = r.interrupted(cause)
 		}
@@ -238,7 +238,7 @@ func (w *Worker) settled(d *delivery, r Result, a action, s settlement) {
 	case a == leave && r.Committed(), s == settleLockLost:
 		w.observe(w.eventOf(EventLockLost, d, r))
 	case a == leave:
-		w.observe(w.eventOf(EventLeft, d, r))
+		w.observe(w.eventOf(EventNotSettled, d, r))
 	case s == settleUnknown:
 		w.observe(w.eventOf(EventSettleFailed, d, r))
 	case a == deadLetter:

@@ -22,7 +22,7 @@ type Result struct {
 	Reason string
 	// Detail says in a sentence or two what happened, to what, and what to do. It never holds the body.
 	Detail string
-	// ArrivedHash is the hash of the message by the recipe of the stored record, when there is one.
+	// ArrivedHash is the hash of the message by the parameters of the stored record, when there is one.
 	ArrivedHash string
 	// Differences are the paths at which a conflict differs, without values, bounded in number.
 	Differences []fingerprint.Difference
@@ -51,9 +51,9 @@ func reasonOf(j Judgement) string {
 	case OtherKey:
 		return reason.KeyCollision
 	case Blocked:
-		return reason.LineConflict
+		return reason.DocumentConflict
 	case Incomplete:
-		return reason.IncompleteOrder
+		return reason.DocumentsMissing
 	}
 	return reason.ConflictUnread
 }

@@ -31,9 +31,9 @@ func (s *stranded) count(n int) {
 // would show it.
 func (w *Worker) allStranded(all bool) {
 	if !all {
-		w.conditions.clear(partStuck)
+		w.conditions.clear(partHung)
 		return
 	}
-	w.conditions.set(partStuck, "every slot is taken by a call of the handler or of the store that ignored the end of its context and does not return. "+
+	w.conditions.set(partHung, "every slot is taken by a call of the handler or of the store that ignored the end of its context and does not return. "+
 		"Nothing is received. Restart the worker, and mend the handler: it must return when its context ends", nil)
 }

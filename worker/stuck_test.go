@@ -175,7 +175,7 @@ func TestAWorkerThatIsDeafIsNotReady(t *testing.T) {
 				time.Sleep(time.Hour)
 				require.Equal(e, !tt.deaf, w.Health().Ready)
 				if tt.deaf {
-					require.Equal(e, []string{"deaf"}, parts(w.Health()))
+					require.Equal(e, []string{"not_receiving"}, parts(w.Health()))
 					require.Len(e, e.logs.lines("not_ready"), 1)
 				}
 				require.True(e, tt.replacedF(b.opens()), "%d receivers in an hour", b.opens())
@@ -299,7 +299,7 @@ func TestAWorkerWhoseHandlersNeverReturnIsNotReady(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.True(e, w.Health().Ready, "the handlers are slow, which may be")
 		time.Sleep(time.Hour)
-		require.Equal(e, []string{"stuck"}, parts(w.Health()))
+		require.Equal(e, []string{"hung"}, parts(w.Health()))
 		require.Len(e, e.logs.lines("not_ready"), 1)
 		close(release)
 		e.await(time.Minute, "drained", e.drained)

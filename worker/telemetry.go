@@ -71,7 +71,7 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 	counter(&t.conflicts, "orderworker.content_conflicts", "{message}", "Alert: messages under whose key other content is stored")
 	counter(&t.deadLettered, "orderworker.dead_lettered", "{message}", "Messages dead-lettered, by reason")
 	counter(&t.abandoned, "orderworker.abandoned", "{message}", "Messages given back, by cause")
-	counter(&t.left, "orderworker.left", "{message}", "Messages left to their lock, by cause")
+	counter(&t.left, "orderworker.not_settled", "{message}", "Messages left to their lock, by cause")
 	counter(&t.settleFailures, "orderworker.settle.failures", "{message}", "Settlements of which it is not known whether they happened")
 	counter(&t.locksLost, "orderworker.locks.lost", "{lock}", "Locks lost, by whether the message was committed before")
 	counter(&t.retries, "orderworker.retries", "{retry}", "Tries repeated in place, by cause")
@@ -118,7 +118,7 @@ func (t *telemetry) Observe(e Event) {
 		one(t.deadLettered, attrReason.String(e.Reason))
 	case EventAbandoned:
 		one(t.abandoned, attrCause.String(e.Cause.String()))
-	case EventLeft:
+	case EventNotSettled:
 		one(t.left, attrCause.String(e.Cause.String()))
 	case EventSettleFailed:
 		one(t.settleFailures)

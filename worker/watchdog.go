@@ -97,9 +97,9 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 	case f.noAnswer:
 		w.conditions.set(partBroker, "the queue cannot be looked at. "+faultConnection.advice(), nil)
 	case f.deaf:
-		w.conditions.set(partDeaf, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive", nil)
+		w.conditions.set(partNotReceiving, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive", nil)
 	case seen.waiting == 0:
-		w.conditions.clear(partDeaf)
+		w.conditions.clear(partNotReceiving)
 	}
 	if !f.noAnswer {
 		w.reached(l)
@@ -112,7 +112,7 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 // deafAfter is how long the message that was seen may wait. Another replica may hold it for a handler that asked for a later
 // retry, at each delivery for twice as long.
 func (w *Worker) deafAfter(seen sighting) time.Duration {
-	return w.config.Watchdog.Deaf + w.config.Retry.holdFor(seen.deliveries)
+	return w.config.Watchdog.NotReceiving + w.config.Retry.holdFor(seen.deliveries)
 }
 
 // patience is how long the next receive call waits.

@@ -113,7 +113,7 @@ func (w *Worker) heard() {
 	w.last.Store(time.Now().UnixNano())
 	w.logs.calm()
 	w.conditions.clear(partBroker)
-	w.conditions.clear(partDeaf)
+	w.conditions.clear(partNotReceiving)
 	w.recheck, w.suspicion = false, suspicion{}
 }
 

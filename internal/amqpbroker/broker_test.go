@@ -87,7 +87,7 @@ func (w *world) deadCount() servicebus.Counts {
 	return c
 }
 
-func ids(letters []*deadletter.Letter) []string {
+func ids(letters []*deadletter.DeadLetter) []string {
 	out := []string{}
 	for _, l := range letters {
 		id, _ := l.MessageID()

@@ -23,7 +23,7 @@ const linkLetters = 5000
 const carefulLetters = 100
 
 // Lock locks letters from the front. See [deadletter.Broker].
-func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, error) {
+func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, error) {
 	for try := 1; ; try++ {
 		if b.careful > 0 {
 			most = 1
@@ -40,7 +40,7 @@ func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*dea
 	}
 }
 
-func (b *Broker) lockOnce(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, *connection, error) {
+func (b *Broker) lockOnce(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, *connection, error) {
 	setup, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
 	defer cancel()
 	var c *connection
@@ -82,8 +82,8 @@ func (c *connection) prepare(ctx context.Context, letters string, most int) erro
 
 // receive waits for the first letter as long as it may, and takes what follows at once. Nobody else uses the receiver. It
 // leaves no credit behind: a letter that came in while nobody looks would lose its lock before it is seen.
-func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]*deadletter.Letter, error) {
-	var letters []*deadletter.Letter
+func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, error) {
+	var letters []*deadletter.DeadLetter
 	for len(letters) < most {
 		waitCtx, cancel := context.WithTimeout(ctx, wait)
 		m, err := c.receiver.Receive(waitCtx, nil)
@@ -111,7 +111,7 @@ func (c *connection) receive(ctx context.Context, most int, wait time.Duration) 
 
 // locked makes a letter of a delivery. The delivery tag is the lock token in the order of bytes of a .NET GUID; the other
 // order is that of the management requests.
-func locked(m *amqp.Message) *deadletter.Letter {
+func locked(m *amqp.Message) *deadletter.DeadLetter {
 	l := deadletter.NewLetter(m)
 	if t := m.DeliveryTag; len(t) == len(l.Lock) {
 		copy(l.Lock[:], t)
@@ -127,7 +127,7 @@ func locked(m *amqp.Message) *deadletter.Letter {
 
 // Unlock ends the locking. See [deadletter.Broker].
 func (b *Broker) Unlock(ctx context.Context) error {
-	var left []*deadletter.Letter
+	var left []*deadletter.DeadLetter
 	err := b.with(ctx, func(c *connection) error {
 		if c.receiver != nil {
 			left = c.detach(ctx)
@@ -146,7 +146,7 @@ func (b *Broker) Unlock(ctx context.Context) error {
 const drainTime = 2 * time.Second
 
 // detach takes back the credit, ends the link, and returns letters that came meanwhile.
-func (c *connection) detach(ctx context.Context) []*deadletter.Letter {
+func (c *connection) detach(ctx context.Context) []*deadletter.DeadLetter {
 	r := c.receiver
 	c.receiver = nil
 	if c.credit > 0 {
@@ -155,7 +155,7 @@ func (c *connection) detach(ctx context.Context) []*deadletter.Letter {
 		cancel()
 	}
 	_ = r.Close(ctx)
-	var left []*deadletter.Letter
+	var left []*deadletter.DeadLetter
 	for m := r.Prefetched(); m != nil; m = r.Prefetched() {
 		left = append(left, locked(m))
 	}

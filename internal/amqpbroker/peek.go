@@ -12,7 +12,7 @@ import (
 var errPeekAnswer = errors.New("amqpbroker: the broker's answer to a peek has no messages in it")
 
 // Peek returns up to most letters from a sequence number on. See [deadletter.Broker].
-func (b *Broker) Peek(ctx context.Context, from int64, most int) ([]*deadletter.Letter, error) {
+func (b *Broker) Peek(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
 	reply, err := b.manage(ctx, true, "peek-message", map[string]any{
 		"from-sequence-number": from, "message-count": int32(min(max(most, 1), math.MaxInt32)),
 	})
@@ -24,7 +24,7 @@ func (b *Broker) Peek(ctx context.Context, from int64, most int) ([]*deadletter.
 	if !ok {
 		return nil, errPeekAnswer
 	}
-	letters := make([]*deadletter.Letter, 0, len(messages))
+	letters := make([]*deadletter.DeadLetter, 0, len(messages))
 	for _, entry := range messages {
 		fields, _ := entry.(map[string]any)
 		encoded, ok := fields["message"].([]byte)

@@ -10,8 +10,8 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// An Order says what is to be done with a letter, and who wants it.
-type Order struct {
+// An Command says what is to be done with a letter, and who wants it.
+type Command struct {
 	Action Action
 	Choice Choice
 	// Actor is who acts, and Why the reason that was given. Both are needed.
@@ -90,7 +90,7 @@ type remover func(ctx context.Context) error
 
 // act carries out an order on a locked letter, in this order: look, write down the intention, have the effect, remove the
 // letter, write down the outcome. It removes nothing when ctx ends before the effect, and finishes once the effect was had.
-func (r *Reviewer) act(ctx context.Context, o Order, l *Letter, remove remover) Outcome {
+func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove remover) Outcome {
 	out := Outcome{Sequence: l.Sequence, Action: o.Action}
 	out.MessageID, _ = l.MessageID()
 	if o.Action == Resubmit && len(l.Encoded) == 0 {
@@ -141,7 +141,7 @@ func (o Outcome) with(r Result, detail string) Outcome {
 
 // check compares what is true now with what was expected, and asks whether the action makes sense. It reports whether the
 // order ends here.
-func (r *Reviewer) check(o Order, item Item, out Outcome) (Outcome, bool) {
+func (r *Reviewer) check(o Command, item Item, out Outcome) (Outcome, bool) {
 	v := item.Verdict
 	switch {
 	case v.Kind == Undecided && v.Retry:
@@ -163,7 +163,7 @@ func (r *Reviewer) check(o Order, item Item, out Outcome) (Outcome, bool) {
 	return out, false
 }
 
-func (o Order) expected() Kind {
+func (o Command) expected() Kind {
 	if o.Step != nil {
 		return o.Step.Verdict
 	}
@@ -172,7 +172,7 @@ func (o Order) expected() Kind {
 
 // changed reports whether something else is true now than was expected. A message that was to be reprocessed and has been
 // applied since, perhaps by an earlier try of this very order, is what was wanted: reprocessing it only finishes.
-func changed(o Order, v Verdict) bool {
+func changed(o Command, v Verdict) bool {
 	want := o.expected()
 	if want == "" || want == v.Kind {
 		return false
@@ -182,7 +182,7 @@ func changed(o Order, v Verdict) bool {
 
 // otherContent reports whether a step was planned for another message than the one that lies there. The broker does not
 // use a sequence number twice, but a queue can be deleted and made again.
-func otherContent(o Order, item Item) bool {
+func otherContent(o Command, item Item) bool {
 	if o.Step == nil {
 		return false
 	}
@@ -191,7 +191,7 @@ func otherContent(o Order, item Item) bool {
 }
 
 // effect does what the action is about, and reports whether it was done. When it was not, the letter must stay.
-func (r *Reviewer) effect(ctx context.Context, o Order, e Entry, l *Letter, out Outcome) (Outcome, bool) {
+func (r *Reviewer) effect(ctx context.Context, o Command, e Entry, l *DeadLetter, out Outcome) (Outcome, bool) {
 	switch o.Action {
 	case Reprocess:
 		return r.process(ctx, l, out)
@@ -201,7 +201,7 @@ func (r *Reviewer) effect(ctx context.Context, o Order, e Entry, l *Letter, out 
 	return out.with(Discarded, ""), true
 }
 
-func (r *Reviewer) process(ctx context.Context, l *Letter, out Outcome) (Outcome, bool) {
+func (r *Reviewer) process(ctx context.Context, l *DeadLetter, out Outcome) (Outcome, bool) {
 	result := r.pipeline.Process(ctx, l.Received())
 	out.Charge, out.RetryAfter = result.Charge, result.RetryAfter
 	switch {
@@ -231,7 +231,7 @@ func detailOf(r worker.Result) string {
 
 // send sends the copy and writes down that it did, before anything is removed. The own additions are left out when the
 // copy is too large with them.
-func (r *Reviewer) send(ctx context.Context, o Order, e Entry, l *Letter, out Outcome) (Outcome, bool) {
+func (r *Reviewer) send(ctx context.Context, o Command, e Entry, l *DeadLetter, out Outcome) (Outcome, bool) {
 	detail := ""
 	err := r.sendCopy(ctx, o, l, false)
 	if errors.Is(err, ErrTooLarge) {
@@ -253,7 +253,7 @@ func (r *Reviewer) send(ctx context.Context, o Order, e Entry, l *Letter, out Ou
 	return out.with(Resubmitted, detail), true
 }
 
-func (r *Reviewer) sendCopy(ctx context.Context, o Order, l *Letter, plain bool) error {
+func (r *Reviewer) sendCopy(ctx context.Context, o Command, l *DeadLetter, plain bool) error {
 	encoded, err := Copy(l, o.Choice, time.Now(), plain)
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (
 // maxLedgerText bounds a text from a message in the ledger, in characters.
 const maxLedgerText = 256
 
-func (r *Reviewer) entry(o Order, item Item) Entry {
+func (r *Reviewer) entry(o Command, item Item) Entry {
 	l, v := item.Letter, item.Verdict
 	id, _ := l.MessageID()
 	return Entry{

@@ -98,7 +98,7 @@ func TestNothingIsDoneWithoutALedger(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		review := deadletter.NewReviewer(w.broker(), w.pipeline, nil, w.settings)
-		s, err := review.Act(t.Context(), deadletter.Application{Order: order(deadletter.Reprocess)}, n)
+		s, err := review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess)}, n)
 		require.NoError(t, err)
 		require.Equal(t, map[deadletter.Result]int{deadletter.Broken: 1}, s.Counts)
 		require.Zero(t, w.mem.Len())
@@ -318,7 +318,7 @@ func TestASweepThatWouldHoldTooMuchStops(t *testing.T) {
 			require.NoError(t, err)
 		}
 		w.buryAll("X")
-		_, err := w.review.Act(t.Context(), deadletter.Application{Order: order(deadletter.Reprocess), Pace: deadletter.Pace{SweepLimit: 100}}, 290)
+		_, err := w.review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess), Pace: deadletter.Pace{LockLimit: 100}}, 290)
 		require.ErrorIs(t, err, deadletter.ErrSweepLimit)
 		require.Equal(t, 300, w.count(dead).Active)
 	})
@@ -380,7 +380,7 @@ func TestTwoPeopleDoNotDoItTwice(t *testing.T) {
 		for range 2 {
 			review := w.reviewer()
 			go func() {
-				_, err := review.Act(t.Context(), deadletter.Application{Order: order(deadletter.Reprocess), Outcome: func(o deadletter.Outcome) { results <- o.Result }}, n)
+				_, err := review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess), Outcome: func(o deadletter.Outcome) { results <- o.Result }}, n)
 				if err != nil {
 					results <- deadletter.Broken
 				}

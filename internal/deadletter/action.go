@@ -61,7 +61,7 @@ func (v Verdict) First() Action {
 }
 
 // Offers returns the three actions that change something, the suggested one first.
-func Offers(l *Letter, v Verdict, s Settings, c Choice, now time.Time) []Offer {
+func Offers(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) []Offer {
 	offers := []Offer{OfferOf(Reprocess, l, v, s, c, now), OfferOf(Resubmit, l, v, s, c, now), OfferOf(Discard, l, v, s, c, now)}
 	first := slices.IndexFunc(offers, func(o Offer) bool { return o.Action == v.First() })
 	if first > 0 {
@@ -72,7 +72,7 @@ func Offers(l *Letter, v Verdict, s Settings, c Choice, now time.Time) []Offer {
 
 // OfferOf says what one action would do to a letter. It is a pure function; the size of a resubmitted copy is checked only
 // when it is made.
-func OfferOf(a Action, l *Letter, v Verdict, s Settings, c Choice, now time.Time) Offer {
+func OfferOf(a Action, l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) Offer {
 	switch a {
 	case Reprocess:
 		return offerReprocess(v)
@@ -98,7 +98,7 @@ func offerReprocess(v Verdict) Offer {
 	return o
 }
 
-func offerDiscard(l *Letter, v Verdict) Offer {
+func offerDiscard(l *DeadLetter, v Verdict) Offer {
 	o := Offer{Action: Discard, Label: "Discard", Sentence: "Removes the dead letter. Nothing is stored or sent."}
 	switch v.Kind {
 	case AlreadyApplied:

@@ -39,7 +39,7 @@ func apart(stored, arrived []byte) (string, string) {
 // spelling returns a string in the one spelling that all strings of its value have, since a difference of escapes is none.
 func spelling(text []byte) string {
 	if _, ok := fingerprint.Unquote(text); ok {
-		if r, err := fingerprint.NewRecipe(fingerprint.FormJSON, nil, nil); err == nil {
+		if r, err := fingerprint.NewParameters(fingerprint.FormJSON, nil, nil); err == nil {
 			if canonical, err := fingerprint.Canonical(text, r); err == nil {
 				return string(canonical)
 			}

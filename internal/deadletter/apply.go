@@ -23,8 +23,8 @@ type Pace struct {
 	Concurrency int
 	// MaxFailures stops everything when so many letters did not come out as they should. Defaults to 10.
 	MaxFailures int
-	// SweepLimit bounds the other letters that are kept locked meanwhile. Defaults to [DefaultSweepLimit].
-	SweepLimit int
+	// LockLimit bounds the other letters that are kept locked meanwhile. Defaults to [DefaultLockLimit].
+	LockLimit int
 	// Patience is how long to wait for letters that somebody else holds, such as an earlier run that was killed. Defaults to
 	// the lock duration and five seconds more.
 	Patience time.Duration
@@ -81,9 +81,9 @@ func (s Summary) Failed() int {
 
 // An Application is a plan, or a few letters, to be dealt with.
 type Application struct {
-	Order Order
-	Steps []PlanStep
-	Pace  Pace
+	Command Command
+	Steps   []PlanStep
+	Pace    Pace
 	// Outcome is called for every letter when its outcome is known, and Progress with it and at every pause, both from one
 	// goroutine at a time. Either may be nil.
 	Outcome  func(Outcome)
@@ -102,7 +102,7 @@ func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
 	if len(run.steps) == 0 {
 		return run.summary, nil
 	}
-	run.sweep = r.NewSweep(ctx, slices.Collect(maps.Keys(run.steps)), run.Pace.SweepLimit)
+	run.sweep = r.NewLockRange(ctx, slices.Collect(maps.Keys(run.steps)), run.Pace.LockLimit)
 	err := run.stages(ctx)
 	if endErr := run.sweep.End(ctx); err == nil {
 		err = endErr
@@ -121,7 +121,7 @@ type run struct {
 	steps map[int64]PlanStep // those whose letter is still there
 	sent  sentBefore
 	seen  *seen
-	sweep *Sweep
+	sweep *LockRange
 	tail  tail
 	begin time.Time // when the next letter may be begun
 
@@ -262,7 +262,7 @@ func (r *run) await(ctx context.Context, lastMet time.Time) bool {
 }
 
 // group deals with the letters of one group, and tries those again for which the store was down.
-func (r *run) group(ctx context.Context, letters []*Letter) {
+func (r *run) group(ctx context.Context, letters []*DeadLetter) {
 	for try := 0; ; try++ {
 		down, wait := r.once(ctx, letters)
 		if len(down) == 0 {
@@ -290,11 +290,11 @@ func backoff(try int) time.Duration {
 // once deals with each letter once. It returns those for which the store was down, and how long it asked to wait. Letters
 // of one key follow each other in the order in which they came, so that the first of several versions is the one that
 // stands.
-func (r *run) once(ctx context.Context, letters []*Letter) (down []*Letter, wait time.Duration) {
+func (r *run) once(ctx context.Context, letters []*DeadLetter) (down []*DeadLetter, wait time.Duration) {
 	slots := make(chan struct{}, r.Pace.Concurrency)
 	before := queues{}
 	var work sync.WaitGroup
-	slices.SortFunc(letters, func(a, b *Letter) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	slices.SortFunc(letters, func(a, b *DeadLetter) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, l := range letters {
 		slots <- struct{}{}
 		if !r.paced(ctx) {
@@ -325,7 +325,7 @@ func (r *run) once(ctx context.Context, letters []*Letter) (down []*Letter, wait
 }
 
 // keyOf is by what letters are of one key: the id of the document, or the MessageId where no plan says more.
-func (r *run) keyOf(l *Letter) string {
+func (r *run) keyOf(l *DeadLetter) string {
 	if id := r.steps[l.Sequence].DocumentID; id != "" {
 		return id
 	}
@@ -355,10 +355,10 @@ func (r *run) paced(ctx context.Context) bool {
 const oneTime = 2 * time.Minute
 
 // one deals with a letter to its end, also when the caller gives up meanwhile.
-func (r *run) one(ctx context.Context, l *Letter) Outcome {
+func (r *run) one(ctx context.Context, l *DeadLetter) Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTime)
 	defer cancel()
-	o := r.Order
+	o := r.Command
 	step := r.steps[l.Sequence]
 	o.Action, o.sent, o.seen = step.Action, r.sent, r.seen
 	if o.Plan != "" {

@@ -32,7 +32,7 @@ func (w *world) plan(p deadletter.Planning) (deadletter.PlanHeader, []deadletter
 }
 
 func application(steps []deadletter.PlanStep) deadletter.Application {
-	return deadletter.Application{Order: deadletter.Order{Actor: "ann", Why: "ticket 7", Plan: "p1"}, Steps: steps}
+	return deadletter.Application{Command: deadletter.Command{Actor: "ann", Why: "ticket 7", Plan: "p1"}, Steps: steps}
 }
 
 func (w *world) applyPlan(a deadletter.Application) deadletter.Summary {
@@ -128,7 +128,7 @@ func TestAStepWhoseTruthHasChangedIsSkipped(t *testing.T) {
 		a := application(steps)
 		a.Outcome = func(o deadletter.Outcome) { outcomes = append(outcomes, o) }
 		var foreseen []deadletter.Outcome
-		require.NoError(t, w.review.Foresee(t.Context(), a, func(o deadletter.Outcome) { foreseen = append(foreseen, o) }))
+		require.NoError(t, w.review.DryRun(t.Context(), a, func(o deadletter.Outcome) { foreseen = append(foreseen, o) }))
 		s := w.applyPlan(a)
 		require.Equal(t, map[deadletter.Result]int{deadletter.Discarded: 3, deadletter.Applied: 1, deadletter.Duplicate: 1, deadletter.Skipped: 1}, s.Counts,
 			"one was applied otherwise, and one as it should be, which leaves only the dead letter to remove")
@@ -288,7 +288,7 @@ func TestAPurgeTakesOnlyWhatWasSelectedAndCanBeCutOff(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
 		a := application(steps)
-		a.Order.Choice.Acknowledged, a.Pace.Concurrency = true, 1
+		a.Command.Choice.Acknowledged, a.Pace.Concurrency = true, 1
 		a.Outcome = func(deadletter.Outcome) {
 			if n++; n == 10 {
 				w.bury("BodyNotObject", message("newer", `[]`))

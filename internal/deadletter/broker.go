@@ -16,10 +16,10 @@ import (
 type Broker interface {
 	// Peek returns up to most letters from a sequence number on, in the order of their numbers, and touches nothing. No
 	// letters and no error means that there are none from there on.
-	Peek(ctx context.Context, from int64, most int) ([]*Letter, error)
+	Peek(ctx context.Context, from int64, most int) ([]*DeadLetter, error)
 	// Lock locks up to most letters from the front, waits for the first of them at most as long as wait, and returns none
 	// when none came.
-	Lock(ctx context.Context, most int, wait time.Duration) ([]*Letter, error)
+	Lock(ctx context.Context, most int, wait time.Duration) ([]*DeadLetter, error)
 	// Unlock ends the locking. It gives back letters that arrived and were never returned by Lock.
 	Unlock(ctx context.Context) error
 	// Renew extends locks. ErrLockLost means that at least one of them is lost.

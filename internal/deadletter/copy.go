@@ -17,7 +17,7 @@ const longestTTL = (1<<32 - 1) * time.Millisecond
 // application properties and annotations that stay, whatever their types. Left out are what the broker and the worker
 // wrote when they put the message aside, and what the broker writes anew for each message. A new time to live replaces the
 // old one and the times that would contradict it. The resubmit count and time are added, unless plain.
-func Copy(l *Letter, c Choice, now time.Time, plain bool) ([]byte, error) {
+func Copy(l *DeadLetter, c Choice, now time.Time, plain bool) ([]byte, error) {
 	sections, err := wire.Split(l.Encoded)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ const (
 	maxChangeText = 400
 )
 
-// Changes returns what differs between the stored document and the message by the recipe of the stored one, or by content
+// Changes returns what differs between the stored document and the message by the parameters of the stored one, or by content
 // when it has none, in the order of paths and bounded in number and length. It is empty when the verdict says that the two
 // are equal, and when there is nothing to compare.
 func (i Item) Changes() []Change {
@@ -28,7 +28,7 @@ func (i Item) Changes() []Change {
 		return nil
 	}
 	var out []Change
-	for _, d := range fingerprint.Compare(i.Stored, i.Content, i.recipe, maxChanges) {
+	for _, d := range fingerprint.Compare(i.Stored, i.Content, i.parameters, maxChanges) {
 		c := Change{Path: Visible(marked(d.Path, false)), Kind: d.Kind}
 		stored, _ := fingerprint.Extract(i.Stored, d.Path)
 		arrived, _ := fingerprint.Extract(i.Content, d.Path)

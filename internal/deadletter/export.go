@@ -23,7 +23,7 @@ type encodedLine struct {
 // ExportLine writes a letter as one line of JSON without its newline, losing nothing but its delivery count. The line is
 // one of package messagejson, which people can read and mend and the send command takes, unless something in the message
 // has no such form: then it holds the encoded message.
-func ExportLine(l *Letter) ([]byte, error) {
+func ExportLine(l *DeadLetter) ([]byte, error) {
 	if len(l.Damage) == 0 {
 		line, err := messagejson.Encode(annotated(l.Message))
 		if line = VisibleJSON(line); err == nil && faithful(l, line) {
@@ -38,7 +38,7 @@ func ExportLine(l *Letter) ([]byte, error) {
 }
 
 // faithful reports whether a line brings the message back.
-func faithful(l *Letter, line []byte) bool {
+func faithful(l *DeadLetter, line []byte) bool {
 	back, err := ImportLine(line)
 	if err != nil {
 		return false
@@ -73,7 +73,7 @@ func normalised(m *amqp.Message) amqp.Message {
 }
 
 // ImportLine reads a line of either form.
-func ImportLine(line []byte) (*Letter, error) {
+func ImportLine(line []byte) (*DeadLetter, error) {
 	var e encodedLine
 	if json.Unmarshal(line, &e) == nil && len(e.Encoded) > 0 {
 		l := Parse(e.Encoded)
@@ -92,10 +92,10 @@ func ImportLine(line []byte) (*Letter, error) {
 // originImport marks entries of messages that came out of a file.
 const originImport = "import"
 
-// Bring carries out an order on a message that was exported and does not lie in the dead letters any more, or need not: it
+// Import carries out an order on a message that was exported and does not lie in the dead letters any more, or need not: it
 // reprocesses it, or sends it to the queue, under the same rules and records as for a dead letter. Nothing is removed. A
 // message that was brought before is recognised by the store, or by the record of its send.
-func (r *Reviewer) Bring(ctx context.Context, o Order, l *Letter) (Outcome, error) {
+func (r *Reviewer) Import(ctx context.Context, o Command, l *DeadLetter) (Outcome, error) {
 	o.Origin = originImport
 	if o.Action == Resubmit {
 		var err error
@@ -108,7 +108,7 @@ func (r *Reviewer) Bring(ctx context.Context, o Order, l *Letter) (Outcome, erro
 	return out, nil
 }
 
-// ForeseeBring says what [Reviewer.Bring] would do, and does nothing.
-func (r *Reviewer) ForeseeBring(ctx context.Context, o Order, l *Letter) Outcome {
+// ForeseeBring says what [Reviewer.Import] would do, and does nothing.
+func (r *Reviewer) ForeseeBring(ctx context.Context, o Command, l *DeadLetter) Outcome {
 	return r.foresee(o, PlanStep{Sequence: l.Sequence, Action: o.Action}, r.Examine(ctx, l))
 }

@@ -85,13 +85,13 @@ func TestAnImportIsAppliedOrSentOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, deadletter.WouldAct, w.review.ForeseeBring(t.Context(), order(deadletter.Reprocess), mended).Result)
 		for _, want := range []deadletter.Result{deadletter.Resubmitted, deadletter.Resubmitted} {
-			out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), mended)
+			out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), mended)
 			require.NoError(t, err)
 			require.Equal(t, want, out.Result, out.Detail)
 		}
 		require.Equal(t, 1, w.count("orders").Active, "the second time the first is recognised")
 		for _, want := range []deadletter.Result{deadletter.Applied, deadletter.Duplicate} {
-			out, err := w.review.Bring(t.Context(), order(deadletter.Reprocess), mended)
+			out, err := w.review.Import(t.Context(), order(deadletter.Reprocess), mended)
 			require.NoError(t, err)
 			require.Equal(t, want, out.Result, out.Detail)
 		}
@@ -111,7 +111,7 @@ func TestAnImportThatWasMendedAgainIsSentAgain(t *testing.T) {
 		bring := func(old, mended string) deadletter.Outcome {
 			l, err := deadletter.ImportLine([]byte(strings.Replace(string(line), old, mended, 1)))
 			require.NoError(t, err)
-			out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), l)
+			out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), l)
 			require.NoError(t, err)
 			return out
 		}
@@ -131,7 +131,7 @@ func TestMessagesOfAFileWithoutAnIDAreToldApart(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			l, err := deadletter.ImportLine([]byte(`{"application_properties":{"order":"` + id + `"},"body":{"a":1}}`))
 			require.NoError(t, err)
-			out, err := r.Bring(t.Context(), order(deadletter.Resubmit), l)
+			out, err := r.Import(t.Context(), order(deadletter.Resubmit), l)
 			require.NoError(t, err)
 			require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 		}
@@ -148,7 +148,7 @@ func TestASendOfAMendedMessageIsNotTakenForOneOfTheDeadLetter(t *testing.T) {
 		require.NoError(t, err)
 		mended, err := deadletter.ImportLine([]byte(strings.Replace(string(line), `{\"a\":1}`, `{\"a\":2}`, 1)))
 		require.NoError(t, err)
-		out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), mended)
+		out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), mended)
 		require.NoError(t, err)
 		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 		require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), n)[0].Result)

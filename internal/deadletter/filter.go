@@ -18,7 +18,7 @@ type Filter struct {
 }
 
 // MatchesLetter reports whether a letter can be selected, before anything is known of its verdict.
-func (f Filter) MatchesLetter(l *Letter) bool {
+func (f Filter) MatchesLetter(l *DeadLetter) bool {
 	if f.MessageID != "" {
 		if id, _ := l.MessageID(); id != f.MessageID {
 			return false
@@ -32,6 +32,6 @@ func (f Filter) MatchesLetter(l *Letter) bool {
 }
 
 // Matches reports whether a letter with this verdict is selected.
-func (f Filter) Matches(l *Letter, v Verdict) bool {
+func (f Filter) Matches(l *DeadLetter, v Verdict) bool {
 	return f.MatchesLetter(l) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, v.Kind))
 }

@@ -55,7 +55,7 @@ func NewGroups(by Grouping, now time.Time) *Groups {
 }
 
 // Add counts a letter.
-func (g *Groups) Add(l *Letter, v Verdict) {
+func (g *Groups) Add(l *DeadLetter, v Verdict) {
 	name := g.name(l, v)
 	group := g.found[name]
 	if group == nil && len(g.found) >= maxGroups {
@@ -73,7 +73,7 @@ func (g *Groups) Add(l *Letter, v Verdict) {
 	}
 }
 
-func (g *Groups) name(l *Letter, v Verdict) string {
+func (g *Groups) name(l *DeadLetter, v Verdict) string {
 	switch g.by {
 	case ByReason:
 		return cmp.Or(Clip(l.Reason(), 80), "(none)")

@@ -22,8 +22,8 @@ type endless struct {
 	body    []byte
 }
 
-func (e endless) Peek(_ context.Context, from int64, most int) ([]*deadletter.Letter, error) {
-	var out []*deadletter.Letter
+func (e endless) Peek(_ context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
+	var out []*deadletter.DeadLetter
 	for n := from; n <= e.letters && len(out) < most; n++ {
 		m := amqp.NewMessage(append([]byte(nil), e.body...))
 		m.Properties = &amqp.MessageProperties{MessageID: fmt.Sprint("m", n)}

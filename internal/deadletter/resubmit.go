@@ -9,7 +9,7 @@ import (
 // maxResubmits is how often a message may be sent again before its coming back is taken for an answer.
 const maxResubmits = 5
 
-func offerResubmit(l *Letter, v Verdict, s Settings, c Choice, now time.Time) Offer {
+func offerResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) Offer {
 	o := Offer{Action: Resubmit, Label: "Resubmit", Sentence: "Sends the same message to " + s.Queue + " again, byte for byte and with the same MessageId, and removes the dead letter when the broker has taken it. The worker then treats it like any other message."}
 	if v.Kind == KeyForgotten {
 		o.Warning = forgottenWarning(v)
@@ -20,7 +20,7 @@ func offerResubmit(l *Letter, v Verdict, s Settings, c Choice, now time.Time) Of
 
 // refuseResubmit says why a copy would be lost, come straight back or reach somebody else. The order is from what cannot be
 // helped to what waiting helps.
-func refuseResubmit(l *Letter, v Verdict, s Settings, c Choice, now time.Time) string {
+func refuseResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) string {
 	if why := staysSentence(v, "Sending it again"); why != "" {
 		return why
 	}
@@ -42,7 +42,7 @@ func refuseResubmit(l *Letter, v Verdict, s Settings, c Choice, now time.Time) s
 	return refuseSwallowed(l, s, now)
 }
 
-func refuseExpired(l *Letter, c Choice, now time.Time) string {
+func refuseExpired(l *DeadLetter, c Choice, now time.Time) string {
 	if c.NewTTL < 0 || c.NewTTL > longestTTL {
 		return fmt.Sprintf("A time to live of %s cannot be sent; the longest is %s.", c.NewTTL, longestTTL)
 	}
@@ -54,7 +54,7 @@ func refuseExpired(l *Letter, c Choice, now time.Time) string {
 	return fmt.Sprintf("Its time to live of %s ended at %s, so a copy could expire before anybody reads it. Give a new time to live, or reprocess it in place.", ttl, stamp(at))
 }
 
-func refuseSwallowed(l *Letter, s Settings, now time.Time) string {
+func refuseSwallowed(l *DeadLetter, s Settings, now time.Time) string {
 	until, swallowed := Swallowed(l, s.Duplicates, now)
 	switch {
 	case !swallowed:

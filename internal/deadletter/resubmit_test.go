@@ -27,7 +27,7 @@ func TestSwallowed(t *testing.T) {
 	noID.Message.Properties.MessageID = ""
 	for _, tt := range []struct {
 		name   string
-		letter *deadletter.Letter
+		letter *deadletter.DeadLetter
 		d      deadletter.DuplicateDetection
 		want   bool
 		until  time.Time
@@ -55,7 +55,7 @@ func TestSwallowed(t *testing.T) {
 
 func TestResubmitIsRefusedWhereTheMessageWouldBeLost(t *testing.T) {
 	session, yesterday := "s1", noon.Add(-24*time.Hour)
-	with := func(change func(*amqp.Message)) *deadletter.Letter {
+	with := func(change func(*amqp.Message)) *deadletter.DeadLetter {
 		m := letterOf(yesterday, nil).Message
 		change(m)
 		b, _ := m.MarshalBinary()
@@ -65,7 +65,7 @@ func TestResubmitIsRefusedWhereTheMessageWouldBeLost(t *testing.T) {
 	expired := with(func(m *amqp.Message) { m.Header = &amqp.MessageHeader{TTL: 2 * time.Minute} })
 	for _, tt := range []struct {
 		name    string
-		letter  *deadletter.Letter
+		letter  *deadletter.DeadLetter
 		s       deadletter.Settings
 		c       deadletter.Choice
 		refused string
@@ -123,14 +123,14 @@ func full() *amqp.Message {
 	}
 }
 
-func encodedLetter(t *testing.T, m *amqp.Message) *deadletter.Letter {
+func encodedLetter(t *testing.T, m *amqp.Message) *deadletter.DeadLetter {
 	t.Helper()
 	b, err := m.MarshalBinary()
 	require.NoError(t, err)
 	return deadletter.Parse(b)
 }
 
-func copied(t *testing.T, l *deadletter.Letter, c deadletter.Choice, plain bool) *amqp.Message {
+func copied(t *testing.T, l *deadletter.DeadLetter, c deadletter.Choice, plain bool) *amqp.Message {
 	t.Helper()
 	before := string(l.Encoded)
 	b, err := deadletter.Copy(l, c, noon, plain)
@@ -251,10 +251,10 @@ func TestAMendedMessageIsNotSentWhileDuplicateDetectionRemembersTheLastMend(t *t
 		require.NoError(t, err)
 		mended, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":2}}`))
 		require.NoError(t, err)
-		out, err := w.review.Bring(t.Context(), order(deadletter.Resubmit), l)
+		out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), l)
 		require.NoError(t, err)
 		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
-		out, err = w.review.Bring(t.Context(), order(deadletter.Resubmit), mended)
+		out, err = w.review.Import(t.Context(), order(deadletter.Resubmit), mended)
 		require.NoError(t, err)
 		require.Equal(t, deadletter.Refused, out.Result, out.Detail)
 	})

@@ -33,7 +33,7 @@ func (r *Reviewer) Settings() Settings { return r.settings }
 
 // An Item is a dead letter with its verdict.
 type Item struct {
-	Letter  *Letter
+	Letter  *DeadLetter
 	Verdict Verdict
 	// Stored is the payload of the stored document, nil when there is none.
 	Stored []byte
@@ -42,8 +42,8 @@ type Item struct {
 	// Content is the body as the worker reads it: decoded and decompressed. Nil when it cannot be read.
 	Content []byte
 
-	// recipe is the one by which the two are compared.
-	recipe fingerprint.Recipe
+	// parameters is the one by which the two are compared.
+	parameters fingerprint.Parameters
 }
 
 // ErrNoLetter is returned for a sequence number under which no dead letter lies.
@@ -111,7 +111,7 @@ func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, w
 			put(page{err: err})
 			return
 		}
-		letters = slices.DeleteFunc(letters, func(l *Letter) bool { return !f.MatchesLetter(l) })
+		letters = slices.DeleteFunc(letters, func(l *DeadLetter) bool { return !f.MatchesLetter(l) })
 		p := page{items: make(chan []Item, 1)}
 		work.Go(func() { p.items <- r.examine(ctx, letters, slots) })
 		if !put(p) {
@@ -122,8 +122,8 @@ func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, w
 
 // Letters yields the dead letters from one sequence number to another, both included, a page at a time and without
 // verdicts. A last of zero is no bound.
-func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*Letter, error] {
-	return func(yield func([]*Letter, error) bool) {
+func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*DeadLetter, error] {
+	return func(yield func([]*DeadLetter, error) bool) {
 		for from := first; last == 0 || from <= last; {
 			letters, err := r.broker.Peek(ctx, from, pageLetters)
 			if err != nil {
@@ -151,7 +151,7 @@ func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*
 }
 
 // examine computes the verdicts of a page, taking a slot for each.
-func (r *Reviewer) examine(ctx context.Context, letters []*Letter, slots chan struct{}) []Item {
+func (r *Reviewer) examine(ctx context.Context, letters []*DeadLetter, slots chan struct{}) []Item {
 	items := make([]Item, len(letters))
 	var work sync.WaitGroup
 	for i, l := range letters {
@@ -166,7 +166,7 @@ func (r *Reviewer) examine(ctx context.Context, letters []*Letter, slots chan st
 }
 
 // Examine computes the verdict of one letter now.
-func (r *Reviewer) Examine(ctx context.Context, l *Letter) Item {
+func (r *Reviewer) Examine(ctx context.Context, l *DeadLetter) Item {
 	item := Item{Letter: l}
 	if len(l.Damage) > 0 {
 		item.Verdict = Decide(l, worker.Result{}, r.settings, time.Now())
@@ -181,11 +181,11 @@ func (r *Reviewer) Examine(ctx context.Context, l *Letter) Item {
 	if item.Verdict.Kind == Unreadable {
 		r.lookUp(ctx, &item)
 	}
-	item.recipe = result.Message.Fingerprint.Recipe
+	item.parameters = result.Message.Fingerprint.Parameters
 	if e := result.Outcome.Existing; e != nil {
 		item.Stored = e.Content
 		if e.Fingerprint != nil {
-			item.recipe = e.Fingerprint.Recipe
+			item.parameters = e.Fingerprint.Parameters
 		}
 	}
 	return item
@@ -221,7 +221,7 @@ func (r *Reviewer) Find(ctx context.Context, sequence int64) (Item, error) {
 	return r.Examine(ctx, l), nil
 }
 
-func (r *Reviewer) peekOne(ctx context.Context, sequence int64) (*Letter, error) {
+func (r *Reviewer) peekOne(ctx context.Context, sequence int64) (*DeadLetter, error) {
 	letters, err := r.broker.Peek(ctx, sequence, 1)
 	switch {
 	case err != nil:

@@ -48,7 +48,7 @@ func (s sentBefore) of(e Entry) (Entry, bool) {
 }
 
 // sentHash tells messages of a file apart that are to be sent. It leaves out what the broker and a resubmit write.
-func sentHash(o Order, l *Letter) string {
+func sentHash(o Command, l *DeadLetter) string {
 	if o.Action != Resubmit || o.Origin == "" {
 		return ""
 	}

@@ -76,7 +76,7 @@ type Notice struct {
 }
 
 // Notices returns the circumstances of a letter.
-func Notices(l *Letter, s Settings, now time.Time) []Notice {
+func Notices(l *DeadLetter, s Settings, now time.Time) []Notice {
 	var out []Notice
 	add := func(k NoticeKind, format string, args ...any) {
 		out = append(out, Notice{Kind: k, Text: fmt.Sprintf(format, args...)})

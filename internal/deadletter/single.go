@@ -11,14 +11,14 @@ func (r *Reviewer) Act(ctx context.Context, a Application, sequences ...int64) (
 	slices.Sort(sequences)
 	a.Steps = nil
 	for _, n := range slices.Compact(sequences) {
-		a.Steps = append(a.Steps, PlanStep{Sequence: n, Action: a.Order.Action})
+		a.Steps = append(a.Steps, PlanStep{Sequence: n, Action: a.Command.Action})
 	}
-	a.Order.Plan = ""
+	a.Command.Plan = ""
 	return r.Apply(ctx, a)
 }
 
-// Foresee says what [Reviewer.Apply] would do with each step now, and does nothing.
-func (r *Reviewer) Foresee(ctx context.Context, a Application, yield func(Outcome)) error {
+// DryRun says what [Reviewer.Apply] would do with each step now, and does nothing.
+func (r *Reviewer) DryRun(ctx context.Context, a Application, yield func(Outcome)) error {
 	if len(a.Steps) == 0 {
 		return nil
 	}
@@ -31,9 +31,9 @@ func (r *Reviewer) Foresee(ctx context.Context, a Application, yield func(Outcom
 		if err != nil {
 			return err
 		}
-		letters = slices.DeleteFunc(letters, func(l *Letter) bool { _, ours := steps[l.Sequence]; return !ours })
+		letters = slices.DeleteFunc(letters, func(l *DeadLetter) bool { _, ours := steps[l.Sequence]; return !ours })
 		for _, item := range r.examine(ctx, letters, slots) {
-			yield(r.foresee(a.Order, steps[item.Letter.Sequence], item))
+			yield(r.foresee(a.Command, steps[item.Letter.Sequence], item))
 			delete(steps, item.Letter.Sequence)
 		}
 	}
@@ -45,7 +45,7 @@ func (r *Reviewer) Foresee(ctx context.Context, a Application, yield func(Outcom
 	return nil
 }
 
-func (r *Reviewer) foresee(o Order, s PlanStep, item Item) Outcome {
+func (r *Reviewer) foresee(o Command, s PlanStep, item Item) Outcome {
 	o.Action = s.Action
 	if o.Plan != "" {
 		o.Step = &s

@@ -9,7 +9,7 @@ const (
 )
 
 // ResubmitCount returns how often this product has resubmitted the message, and when last.
-func (l *Letter) ResubmitCount() (int, time.Time) {
+func (l *DeadLetter) ResubmitCount() (int, time.Time) {
 	at, _ := l.Message.ApplicationProperties[PropertyResubmitAt].(time.Time)
 	switch n := l.Message.ApplicationProperties[PropertyResubmitCount].(type) {
 	case int32:
@@ -23,7 +23,7 @@ func (l *Letter) ResubmitCount() (int, time.Time) {
 // Swallowed returns until when duplicate detection may drop a copy that is sent now under the same MessageId, although the
 // send would look like a success. It is false when a copy would surely be taken. The time is zero when not even the age of
 // the message is known.
-func Swallowed(l *Letter, d DuplicateDetection, now time.Time) (until time.Time, swallowed bool) {
+func Swallowed(l *DeadLetter, d DuplicateDetection, now time.Time) (until time.Time, swallowed bool) {
 	if d.window() <= 0 {
 		return time.Time{}, false
 	}

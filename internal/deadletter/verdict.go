@@ -96,7 +96,7 @@ type Verdict struct {
 	Reason, Detail string
 	// Gone tells of KeyForgotten that a document stood there when the message was dead-lettered.
 	Gone bool
-	// StoredHash and ArrivedHash are the hashes by the stored recipe; a message that lacks what that compares has none.
+	// StoredHash and ArrivedHash are the hashes by the stored parameters; a message that lacks what that compares has none.
 	// Without a stored document, ArrivedHash is by the configured one.
 	StoredHash, ArrivedHash string
 	// CommittedAt is when the stored document was committed; zero when unknown or when there is none.
@@ -110,7 +110,7 @@ type Verdict struct {
 }
 
 // Decide computes the verdict of a letter from a preview by the worker's pipeline. It is a pure function.
-func Decide(l *Letter, r worker.Result, s Settings, now time.Time) Verdict {
+func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
 	if len(l.Damage) > 0 {
 		return Verdict{Kind: Unreadable, Reason: reason.UnsupportedBody, Detail: "Part of the message is in a form that this program cannot read: " + strings.Join(l.Damage, "; ") + "."}
 	}
@@ -165,14 +165,14 @@ func kindOf(r worker.Result) Kind {
 
 // forgotten reports whether the key of a message may have been committed and forgotten. A commit is never older than the
 // message, so a message younger than the memory proves that nothing was forgotten.
-func forgotten(l *Letter, s Settings, now time.Time) bool {
+func forgotten(l *DeadLetter, s Settings, now time.Time) bool {
 	return s.KeyMemory > 0 && (l.EnqueuedAt.IsZero() || now.Sub(l.EnqueuedAt) >= s.KeyMemory)
 }
 
 // storedWhenDeadLettered reports whether the worker put the message aside because of a document that stood in its way.
-func storedWhenDeadLettered(l *Letter) bool {
+func storedWhenDeadLettered(l *DeadLetter) bool {
 	switch l.Reason() {
-	case reason.ContentConflict, reason.StoredHashMissing, reason.KeyCollision, reason.IncompleteOrder:
+	case reason.ContentConflict, reason.StoredHashMissing, reason.KeyCollision, reason.DocumentsMissing:
 		return true
 	}
 	_, compared := l.Message.ApplicationProperties[worker.PropertyStoredHash]

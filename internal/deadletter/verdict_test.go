@@ -18,7 +18,7 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // letterOf is a letter with these properties that came in at this time.
-func letterOf(enqueued time.Time, properties map[string]any) *deadletter.Letter {
+func letterOf(enqueued time.Time, properties map[string]any) *deadletter.DeadLetter {
 	m := amqp.NewMessage([]byte(`{"a":1}`))
 	m.Properties = &amqp.MessageProperties{MessageID: "m1"}
 	m.ApplicationProperties = properties
@@ -34,7 +34,7 @@ func letterOf(enqueued time.Time, properties map[string]any) *deadletter.Letter 
 }
 
 func judged(j worker.Judgement) worker.Result {
-	c := worker.CauseContradicted
+	c := worker.CauseConflict
 	if j.Committed() {
 		c = worker.CauseCommitted
 	}
@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 	hour := deadletter.Settings{KeyMemory: time.Hour}
 	for _, tt := range []struct {
 		name   string
-		letter *deadletter.Letter
+		letter *deadletter.DeadLetter
 		result worker.Result
 		s      deadletter.Settings
 		want   deadletter.Kind
@@ -98,7 +98,7 @@ func TestAConflictOfWhatCannotBeHashedAlikeHasNoHashOfItsOwn(t *testing.T) {
 	r.ArrivedHash, r.Commit.Fingerprint.Hash = "", "configured"
 	v := deadletter.Decide(letterOf(noon, nil), r, deadletter.Settings{}, noon)
 	require.Equal(t, "stored", v.StoredHash)
-	require.Empty(t, v.ArrivedHash, "a hash by another recipe says nothing beside the stored one")
+	require.Empty(t, v.ArrivedHash, "a hash by another parameters says nothing beside the stored one")
 }
 
 func TestADamagedLetterIsUnreadableWhateverIsStored(t *testing.T) {

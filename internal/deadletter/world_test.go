@@ -156,11 +156,11 @@ func (w *world) count(path string) servicebus.Counts {
 }
 
 // messages returns what lies at a path.
-func (w *world) messages(path string) []*deadletter.Letter {
+func (w *world) messages(path string) []*deadletter.DeadLetter {
 	w.t.Helper()
 	snapshots, err := w.Messages(path)
 	require.NoError(w.t, err)
-	var out []*deadletter.Letter
+	var out []*deadletter.DeadLetter
 	for _, s := range snapshots {
 		out = append(out, deadletter.Parse(s.Encoded))
 	}
@@ -192,15 +192,15 @@ func encode(t *testing.T, m *amqp.Message) []byte {
 	return b
 }
 
-func order(a deadletter.Action) deadletter.Order {
-	return deadletter.Order{Action: a, Actor: "ann", Why: "ticket 7"}
+func order(a deadletter.Action) deadletter.Command {
+	return deadletter.Command{Action: a, Actor: "ann", Why: "ticket 7"}
 }
 
 // act carries out an order on some letters and returns the outcomes in the order of their numbers.
-func (w *world) act(o deadletter.Order, sequences ...int64) []deadletter.Outcome {
+func (w *world) act(o deadletter.Command, sequences ...int64) []deadletter.Outcome {
 	w.t.Helper()
 	var out []deadletter.Outcome
-	_, err := w.review.Act(w.t.Context(), deadletter.Application{Order: o, Outcome: func(x deadletter.Outcome) { out = append(out, x) }}, sequences...)
+	_, err := w.review.Act(w.t.Context(), deadletter.Application{Command: o, Outcome: func(x deadletter.Outcome) { out = append(out, x) }}, sequences...)
 	require.NoError(w.t, err)
 	slices.SortFunc(out, func(a, b deadletter.Outcome) int { return int(a.Sequence - b.Sequence) })
 	return out

@@ -173,7 +173,7 @@ func (s *Server) makeFile(ctx context.Context, h deadletter.PlanHeader, p deadle
 }
 
 // apply starts to apply a plan in the background. It is false while something else is under way.
-func (s *Server) apply(j job, o deadletter.Order, pace deadletter.Pace) bool {
+func (s *Server) apply(j job, o deadletter.Command, pace deadletter.Pace) bool {
 	release, ok := s.jobs.take()
 	if !ok {
 		return false
@@ -199,7 +199,7 @@ func (s *Server) apply(j job, o deadletter.Order, pace deadletter.Pace) bool {
 		_, steps, err := deadletter.ReadPlan(bytes.NewReader(j.file))
 		if err == nil {
 			summary, err = s.options.Reviewer.Apply(ctx, deadletter.Application{
-				Order: o, Steps: steps, Pace: pace,
+				Command: o, Steps: steps, Pace: pace,
 				Progress: func(p deadletter.Progress) { s.jobs.update(j.ID, func(j *job) { j.Progress = p }) },
 				Outcome:  func(out deadletter.Outcome) { s.jobs.update(j.ID, func(j *job) { j.note(out) }) },
 			})

@@ -189,7 +189,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	defer cancelTime()
 	var got deadletter.Outcome
 	_, err := s.options.Reviewer.Act(ctx, deadletter.Application{
-		Order: o, Pace: deadletter.Pace{Patience: actPatience}, Outcome: func(out deadletter.Outcome) { got = out },
+		Command: o, Pace: deadletter.Pace{Patience: actPatience}, Outcome: func(out deadletter.Outcome) { got = out },
 	}, n)
 	s.scan.invalidate()
 	if err != nil || got.Result == "" {
@@ -212,9 +212,9 @@ func (s *Server) explain(err error) string {
 const maxWhy = 500
 
 // order reads the part that the forms of all actions have.
-func (s *Server) order(w http.ResponseWriter, r *http.Request, action string) (deadletter.Order, bool) {
+func (s *Server) order(w http.ResponseWriter, r *http.Request, action string) (deadletter.Command, bool) {
 	a, known := deadletter.ParseAction(action)
-	o := deadletter.Order{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), maxWhy), Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
+	o := deadletter.Command{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), maxWhy), Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
 	o.Actor, _ = s.guard.actor(r)
 	switch {
 	case !known:

@@ -38,7 +38,7 @@ type listPage struct {
 }
 
 type listRow struct {
-	Letter  *deadletter.Letter
+	Letter  *deadletter.DeadLetter
 	ID      string
 	Verdict deadletter.Verdict
 	Notices []deadletter.Notice

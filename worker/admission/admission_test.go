@@ -46,7 +46,7 @@ func TestAdmitCarriesWhatTheBrokerSays(t *testing.T) {
 	m.EnqueuedTime, m.SequenceNumber, m.DeliveryCount = &at, &sequence, 3
 	m.ApplicationProperties = map[string]any{"tenant": "t"}
 	msg := admit(t, newAdmitter(t, admission.Config{}), m)
-	want, err := fingerprint.Compute([]byte(`{"amount":40}`), fingerprint.Recipe{Version: 1, Algorithm: "sha256", Form: "json"})
+	want, err := fingerprint.Compute([]byte(`{"amount":40}`), fingerprint.Parameters{Version: 1, Algorithm: "sha256", Form: "json"})
 	require.NoError(t, err)
 	require.Equal(t, identity.Text("1042"), msg.Key)
 	require.Equal(t, "1042", msg.DocumentID)
@@ -114,10 +114,10 @@ func TestAChangedConfigurationIsNoConflict(t *testing.T) {
 				if refusal != nil {
 					continue
 				}
-				again, err := later.Rehash(arrived, stored.Fingerprint.Recipe)
+				again, err := later.Rehash(arrived, stored.Fingerprint.Parameters)
 				require.NoError(t, err, "%s: %s, then %s", text, before, after)
 				require.Equal(t, stored.Fingerprint, again, "%s: %s, then %s", text, before, after)
-				content, err := later.Content(arrived, stored.Fingerprint.Recipe)
+				content, err := later.Content(arrived, stored.Fingerprint.Parameters)
 				require.NoError(t, err)
 				require.Equal(t, string(stored.Body), string(content))
 			}
@@ -128,22 +128,22 @@ func TestAChangedConfigurationIsNoConflict(t *testing.T) {
 func TestRehashSaysWhyItCannot(t *testing.T) {
 	a := newAdmitter(t, admission.Config{})
 	msg := admit(t, a, simple("1", `{"a":1}`))
-	_, err := a.Rehash(msg, fingerprint.Recipe{Version: 9, Algorithm: "sha256", Form: "json"})
-	require.ErrorIs(t, err, fingerprint.ErrUnknownRecipe)
-	recipe, err := fingerprint.NewRecipe("json", nil, []string{"/b"})
+	_, err := a.Rehash(msg, fingerprint.Parameters{Version: 9, Algorithm: "sha256", Form: "json"})
+	require.ErrorIs(t, err, fingerprint.ErrUnknownParameters)
+	parameters, err := fingerprint.NewParameters("json", nil, []string{"/b"})
 	require.NoError(t, err)
-	_, err = a.Rehash(msg, recipe)
+	_, err = a.Rehash(msg, parameters)
 	_, ok := errors.AsType[*fingerprint.Problem](err)
 	require.True(t, ok, "%v", err)
-	recipe = a.Recipe()
-	recipe.Part = fingerprint.PartData
-	_, err = a.Rehash(msg, recipe)
+	parameters = a.Parameters()
+	parameters.Part = fingerprint.PartData
+	_, err = a.Rehash(msg, parameters)
 	refusal, ok := errors.AsType[*admission.Refusal](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, reason.MissingSelection, refusal.Reason)
 
 	made := admission.Message{Body: []byte(`{"a":1.0}`)}
-	f, err := a.Rehash(made, a.Recipe())
+	f, err := a.Rehash(made, a.Parameters())
 	require.NoError(t, err, "a message that a test made by hand has its body alone")
 	require.Equal(t, msg.Fingerprint, f)
 }

@@ -19,9 +19,9 @@ type Refusal = reason.Refusal
 
 // An Admitter admits messages by one configuration. It is safe for concurrent use.
 type Admitter struct {
-	cfg    Config
-	hasher *fingerprint.Hasher
-	recipe fingerprint.Recipe
+	cfg        Config
+	hasher     *fingerprint.Hasher
+	parameters fingerprint.Parameters
 }
 
 // New returns an Admitter, or all faults of the configuration.
@@ -29,19 +29,19 @@ func New(cfg Config) (*Admitter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
 	}
-	recipe, err := cfg.Recipe()
+	parameters, err := cfg.Parameters()
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
 	}
-	hasher, err := fingerprint.NewHasher(recipe)
+	hasher, err := fingerprint.NewHasher(parameters)
 	if err != nil {
 		return nil, fmt.Errorf("admission: %w", err)
 	}
-	return &Admitter{cfg: cfg.withDefaults(), hasher: hasher, recipe: recipe}, nil
+	return &Admitter{cfg: cfg.withDefaults(), hasher: hasher, parameters: parameters}, nil
 }
 
-// Recipe returns the recipe of the fingerprints that [Admitter.Admit] makes.
-func (a *Admitter) Recipe() fingerprint.Recipe { return a.recipe }
+// Parameters returns the parameters of the fingerprints that [Admitter.Admit] makes.
+func (a *Admitter) Parameters() fingerprint.Parameters { return a.parameters }
 
 // Admit returns the message as handlers and stores see it, or the refusal that it is to be dead-lettered with.
 func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *Refusal) {
@@ -96,24 +96,24 @@ func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *Refusal 
 		return refusal
 	}
 	msg.whole, msg.event = decoded.Bytes, binaryEvent(m)
-	if msg.Body, msg.envelope, refusal = a.part(*msg, a.recipe); refusal != nil {
+	if msg.Body, msg.envelope, refusal = a.part(*msg, a.parameters); refusal != nil {
 		return refusal
 	}
-	if a.cfg.Content == Bytes && a.recipe.Form == fingerprint.FormBytes {
+	if a.cfg.Content == Bytes && a.parameters.Form == fingerprint.FormBytes {
 		return a.hash(msg)
 	}
 	refusal = a.readJSON(msg)
 	if refusal != nil && (decoded.Unwrapped || decoded.Gunzipped) {
 		refusal.Detail += " Offsets count in the content, after its envelope or compression was removed."
 	}
-	if refusal != nil && a.recipe.Part == fingerprint.PartData && !msg.event {
+	if refusal != nil && a.parameters.Part == fingerprint.PartData && !msg.event {
 		refusal.Detail += " The body here is the data of the CloudEvent, without its envelope."
 	}
 	return refusal
 }
 
 func (a *Admitter) readJSON(msg *Message) *Refusal {
-	if a.recipe.Form == fingerprint.FormBytes {
+	if a.parameters.Form == fingerprint.FormBytes {
 		if err := fingerprint.Check(msg.Body, a.limits()); err != nil {
 			return explain(err, msg.Body)
 		}
@@ -139,8 +139,8 @@ func (a *Admitter) limits() fingerprint.Limits {
 	return fingerprint.Limits{MaxBytes: a.cfg.Body.MaxBytes, MaxDepth: a.cfg.MaxDepth}
 }
 
-// part returns the bytes of a decoded body that a recipe hashes, and the envelope they came in: a CloudEvent, or the same.
-func (a *Admitter) part(msg Message, r fingerprint.Recipe) (content, envelope []byte, refusal *Refusal) {
+// part returns the bytes of a decoded body that parameters hashes, and the envelope they came in: a CloudEvent, or the same.
+func (a *Admitter) part(msg Message, r fingerprint.Parameters) (content, envelope []byte, refusal *Refusal) {
 	content = msg.whole
 	inner, unwrapped := unwrap(content, r)
 	if unwrapped {
@@ -166,17 +166,17 @@ func (a *Admitter) part(msg Message, r fingerprint.Recipe) (content, envelope []
 	return content, envelope, refusal
 }
 
-// unwrap returns the text in a JSON string, when the recipe wants that and the content is one.
-func unwrap(content []byte, r fingerprint.Recipe) ([]byte, bool) {
+// unwrap returns the text in a JSON string, when the parameters wants that and the content is one.
+func unwrap(content []byte, r fingerprint.Parameters) ([]byte, bool) {
 	if !r.Unwrap {
 		return nil, false
 	}
 	return fingerprint.Unquote(content)
 }
 
-// Content returns the bytes of an admitted message that a recipe hashes, which are not those of m.Body when the recipe was
+// Content returns the bytes of an admitted message that parameters hashes, which are not those of m.Body when the parameters was
 // stored under another configuration. The error is a [*Refusal].
-func (a *Admitter) Content(m Message, r fingerprint.Recipe) ([]byte, error) {
+func (a *Admitter) Content(m Message, r fingerprint.Parameters) ([]byte, error) {
 	if m.whole == nil {
 		return m.Body, nil
 	}
@@ -187,9 +187,9 @@ func (a *Admitter) Content(m Message, r fingerprint.Recipe) ([]byte, error) {
 	return content, nil
 }
 
-// Rehash returns the fingerprint of an admitted message by a recipe that was stored with another. The error is a [*Refusal]
-// or [fingerprint.Problem] when the message lacks what that recipe selects, and [fingerprint.ErrUnknownRecipe].
-func (a *Admitter) Rehash(m Message, r fingerprint.Recipe) (fingerprint.Fingerprint, error) {
+// Rehash returns the fingerprint of an admitted message by parameters that was stored with another. The error is a [*Refusal]
+// or [fingerprint.Problem] when the message lacks what that parameters selects, and [fingerprint.ErrUnknownParameters].
+func (a *Admitter) Rehash(m Message, r fingerprint.Parameters) (fingerprint.Fingerprint, error) {
 	hasher, err := fingerprint.NewHasher(r)
 	if err != nil {
 		return fingerprint.Fingerprint{}, err

@@ -73,10 +73,10 @@ func judge(t *testing.T, a *admission.Admitter, stored map[string]admission.Mess
 		return scenario.Stored
 	}
 	require.Equal(t, earlier.Key, msg.Key, "two keys met")
-	again, err := a.Rehash(msg, earlier.Fingerprint.Recipe)
+	again, err := a.Rehash(msg, earlier.Fingerprint.Parameters)
 	require.NoError(t, err)
-	require.Equal(t, msg.Fingerprint, again, "one recipe, one hash")
-	differences := fingerprint.Compare(earlier.Body, msg.Body, earlier.Fingerprint.Recipe, 10)
+	require.Equal(t, msg.Fingerprint, again, "one parameters, one hash")
+	differences := fingerprint.Compare(earlier.Body, msg.Body, earlier.Fingerprint.Parameters, 10)
 	if again.Equal(earlier.Fingerprint) {
 		require.Empty(t, differences)
 		return scenario.Duplicate

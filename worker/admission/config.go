@@ -37,7 +37,7 @@ const (
 
 // Config says what a message is to this consumer. The zero value of every field means its default.
 //
-// Changing it later is safe for the fingerprint, since every document keeps the recipe it was made by. Changing KeySource or
+// Changing it later is safe for the fingerprint, since every document keeps the parameters it was made by. Changing KeySource or
 // Consumer makes every message new.
 type Config struct {
 	// KeySource says where the key is found. Defaults to the MessageId.
@@ -85,10 +85,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Recipe returns the recipe that new documents are stored with.
-func (c Config) Recipe() (fingerprint.Recipe, error) {
+// Parameters returns the parameters that new documents are stored with.
+func (c Config) Parameters() (fingerprint.Parameters, error) {
 	c = c.withDefaults()
-	r, err := fingerprint.NewRecipe(c.Form, c.Ignore, c.Only)
+	r, err := fingerprint.NewParameters(c.Form, c.Ignore, c.Only)
 	r.Unwrap = c.UnwrapJSONString
 	if c.CloudEventData {
 		r.Part = fingerprint.PartData
@@ -117,7 +117,7 @@ func (c Config) Validate() error {
 		fault(c.UnwrapJSONString, "field UnwrapJSONString needs Content %q or %q", Object, JSON)
 		fault(c.StrictContentType, "field StrictContentType needs Content %q or %q", Object, JSON)
 	}
-	if _, err := c.Recipe(); err != nil {
+	if _, err := c.Parameters(); err != nil {
 		errs = append(errs, fmt.Errorf("fields Form, Ignore, Only: %w", err))
 	}
 	return errors.Join(errs...)

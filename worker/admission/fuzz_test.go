@@ -52,7 +52,7 @@ func FuzzAdmit(f *testing.F) {
 		if cfg.Content == "" {
 			require.NoError(t, json.Unmarshal(msg.Body, new(map[string]json.RawMessage)))
 		}
-		again, err := a.Rehash(msg, msg.Fingerprint.Recipe)
+		again, err := a.Rehash(msg, msg.Fingerprint.Parameters)
 		require.NoError(t, err)
 		require.Equal(t, msg.Fingerprint, again)
 		key, refusal := a.Key(m)

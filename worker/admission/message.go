@@ -17,7 +17,7 @@ type Message struct {
 	// Body is the content: exactly what the sender sent, without envelope, compression and byte order mark. It may share
 	// memory with the received message and must not be changed.
 	Body []byte
-	// Fingerprint is made by the recipe of the configuration.
+	// Fingerprint is made by the parameters of the configuration.
 	Fingerprint fingerprint.Fingerprint
 
 	// MessageID is the id that the broker knows the message by. A typed id has the text of its key, such as ulong(42).

@@ -51,13 +51,13 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Options {
 	c := k.config
 	o := cosmosstore.Options{
-		Endpoint:  c.cosmosEndpoint,
-		Key:       cosmosstore.Key(c.cosmosKey),
-		Database:  c.database,
-		Container: c.container,
-		Types:     c.program.Types,
-		Markers:   c.markers,
-		MarkerTTL: c.markerTTL,
+		Endpoint:       c.cosmosEndpoint,
+		Key:            cosmosstore.Key(c.cosmosKey),
+		Database:       c.database,
+		Container:      c.container,
+		Types:          c.program.Types,
+		InboxRecords:   c.markers,
+		InboxRecordTTL: c.markerTTL,
 		Lifetime: cosmosstore.Lifetime{
 			Lock: c.lockDuration, Deliveries: c.maxDeliveries, TimeToLive: c.messageTTL, Review: c.reviewWindow,
 		},

@@ -66,7 +66,7 @@ func (c *config) checkWork() []error {
 		add("WORKER_HASH_FORM: bytes compares every byte, so WORKER_HASH_IGNORE and WORKER_HASH_ONLY cannot be used with it")
 	}
 	if c.markerTTL > 0 && !c.markers {
-		add("WORKER_MARKER_TTL: there is no marker without WORKER_MARKERS=true, and orders do not expire")
+		add("WORKER_INBOX_RECORD_TTL: there is no marker without WORKER_INBOX_RECORD=true, and orders do not expire")
 	}
 	if _, err := c.admissionConfig(); err != nil {
 		add("WORKER_KEY: %w", err)

@@ -78,7 +78,7 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"a dead-letter queue", "SERVICEBUS_QUEUE: \"orders/$DeadLetterQueue\" is a part of a queue", []string{"SERVICEBUS_QUEUE=orders/$DeadLetterQueue"}},
 		{"no broker", "SERVICEBUS_NAMESPACE_FQDN: not set", []string{"SERVICEBUS_NAMESPACE_FQDN="}},
 		{"no account", "COSMOS_ENDPOINT: not set", []string{"COSMOS_ENDPOINT="}},
-		{"a marker's lifetime without markers", "WORKER_MARKER_TTL", []string{"WORKER_MARKER_TTL=24h"}},
+		{"a marker's lifetime without markers", "WORKER_INBOX_RECORD_TTL", []string{"WORKER_INBOX_RECORD_TTL=24h"}},
 		{"an unknown key source", "WORKER_KEY", []string{"WORKER_KEY=correlation-id"}},
 		{"an account key that is no base64", "COSMOS_KEY: not base64", []string{"COSMOS_ENDPOINT=http://127.0.0.1:8081", "COSMOS_KEY=wrong"}},
 		{"a consumer with a long name", "WORKER_CONSUMER: has 80 bytes; at most 64", []string{"WORKER_CONSUMER=" + strings.Repeat("x", 80)}},
@@ -87,7 +87,7 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"a database with a slash", `COSMOS_DATABASE: "a/b" holds a character`, []string{"COSMOS_DATABASE=a/b"}},
 		{"a container with a slash", `COSMOS_CONTAINER: "a/b" holds a character`, []string{"COSMOS_CONTAINER=a/b"}},
 		{"a selection inside what is ignored", "WORKER_HASH_IGNORE:", []string{"WORKER_HASH_IGNORE=/a~2"}},
-		{"a marker's lifetime in parts of a second", "WORKER_MARKER_TTL: 1m0.5s is not in whole seconds", []string{"WORKER_MARKERS=true", "WORKER_MARKER_TTL=60.5s"}},
+		{"a marker's lifetime in parts of a second", "WORKER_INBOX_RECORD_TTL: 1m0.5s is not in whole seconds", []string{"WORKER_INBOX_RECORD=true", "WORKER_INBOX_RECORD_TTL=60.5s"}},
 		{"an endpoint with a path", "COSMOS_ENDPOINT: must be scheme, host and port alone", []string{"COSMOS_ENDPOINT=https://shop.documents.azure.com/orders"}},
 		{"no time to drain", "WORKER_DRAIN_TIMEOUT: 0s is less than 100ms", []string{"WORKER_DRAIN_TIMEOUT=0s"}},
 	} {

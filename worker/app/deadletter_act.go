@@ -34,14 +34,14 @@ func (d *deed) bindWarning(flags *pflag.FlagSet) {
 const maxWhy = 500
 
 // order checks the flags and builds an order from them.
-func (d *deed) order(sys system, a deadletter.Action) (deadletter.Order, error) {
+func (d *deed) order(sys system, a deadletter.Action) (deadletter.Command, error) {
 	if strings.TrimSpace(d.why) == "" {
-		return deadletter.Order{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
+		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
 	}
 	if utf8.RuneCountInString(d.why) > maxWhy {
-		return deadletter.Order{}, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", maxWhy))
+		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", maxWhy))
 	}
-	return deadletter.Order{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}, nil
+	return deadletter.Command{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}, nil
 }
 
 var actTexts = map[deadletter.Action][2]string{
@@ -85,7 +85,7 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 	d.bind(c.Flags())
 	d.bindWarning(c.Flags())
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
-	c.Flags().IntVar(&pace.sweepLimit, "sweep-limit", deadletter.DefaultSweepLimit, "keep at most so many other dead letters locked while looking for these")
+	c.Flags().IntVar(&pace.sweepLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked while looking for these")
 	c.Flags().DurationVar(&pace.patience, "wait", 0, "wait so long for a dead letter that somebody else holds; by default a little more than a lock")
 	switch a {
 	case deadletter.Resubmit:
@@ -112,7 +112,7 @@ func parseTTL(text string) (time.Duration, error) {
 
 // actRun is one order for a few letters.
 type actRun struct {
-	order   deadletter.Order
+	order   deadletter.Command
 	numbers []int64
 	archive string
 	dryRun  bool
@@ -135,10 +135,10 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 		}
 		fmt.Fprintln(sys.stdout, outcomeLine(o))
 	}
-	application := deadletter.Application{Order: a.order, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
+	application := deadletter.Application{Command: a.order, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
 	if a.dryRun {
 		application.Steps = stepsOf(a.order.Action, a.numbers)
-		if err := r.Foresee(ctx, application, report); err != nil {
+		if err := r.DryRun(ctx, application, report); err != nil {
 			return err
 		}
 	} else {

@@ -31,7 +31,7 @@ func (p *pacing) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&p.rate, "rate", "20/s", "begin at most so many a second, such as 5 or 5/s; 0 is as fast as it goes")
 	flags.StringVar(&p.canary, "canary", "1,5,20,100", "sizes of the groups that are done one after the other; a size is passed only while all goes well")
 	flags.IntVar(&p.maxFailures, "max-failures", 10, "stop when so many did not come out as they should")
-	flags.IntVar(&p.sweepLimit, "sweep-limit", deadletter.DefaultSweepLimit, "keep at most so many other dead letters locked meanwhile")
+	flags.IntVar(&p.sweepLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked meanwhile")
 	flags.DurationVar(&p.patience, "wait", 0, "wait so long for dead letters that somebody else holds; by default a little more than a lock")
 }
 
@@ -58,7 +58,7 @@ func (p *pacing) parse() error {
 
 func (p pacing) pace() deadletter.Pace {
 	out := p.parsed
-	out.MaxFailures, out.SweepLimit, out.Patience = p.maxFailures, p.sweepLimit, p.patience
+	out.MaxFailures, out.LockLimit, out.Patience = p.maxFailures, p.sweepLimit, p.patience
 	return out
 }
 
@@ -77,7 +77,7 @@ what is begun and gives the rest back; apply the same plan again to go on, as of
 			if err := pace.parse(); err != nil {
 				return err
 			}
-			var o deadletter.Order
+			var o deadletter.Command
 			var err error
 			if execute {
 				if o, err = d.order(sys, ""); err != nil {
@@ -96,7 +96,7 @@ what is begun and gives the rest back; apply the same plan again to go on, as of
 				if h.Queue != r.config.queue {
 					return withCode(exitUsage, fmt.Errorf("the plan was made for queue %q, and SERVICEBUS_QUEUE is %q", h.Queue, r.config.queue))
 				}
-				a := deadletter.Application{Order: o, Steps: steps, Pace: pace.pace()}
+				a := deadletter.Application{Command: o, Steps: steps, Pace: pace.pace()}
 				a.Pace.Concurrency = r.config.concurrency
 				return r.apply(ctx, sys, a, execute, verbose)
 			})
@@ -139,7 +139,7 @@ func (r *review) apply(ctx context.Context, sys system, a deadletter.Application
 		}
 	}
 	if !execute {
-		if err := r.Foresee(ctx, a, a.Outcome); err != nil {
+		if err := r.DryRun(ctx, a, a.Outcome); err != nil {
 			return err
 		}
 		writeCounts(sys.stdout, counts, len(a.Steps))

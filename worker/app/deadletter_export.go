@@ -114,7 +114,7 @@ func (r *review) export(ctx context.Context, out io.Writer, f deadletter.Filter,
 	return n, nil
 }
 
-func exportLine(out io.Writer, l *deadletter.Letter) error {
+func exportLine(out io.Writer, l *deadletter.DeadLetter) error {
 	line, err := deadletter.ExportLine(l)
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
@@ -159,7 +159,7 @@ still there are not removed.`,
 			if !ok || action == deadletter.Discard {
 				return withCode(exitUsage, fmt.Errorf("--as %q is neither reprocess nor resubmit", as))
 			}
-			o := deadletter.Order{Action: action, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}
+			o := deadletter.Command{Action: action, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}
 			var err error
 			if execute {
 				if o, err = d.order(sys, action); err != nil {
@@ -185,7 +185,7 @@ still there are not removed.`,
 }
 
 // readExport reads every line before anything is done with the first.
-func readExport(stdin io.Reader, name string) ([]*deadletter.Letter, error) {
+func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) {
 	in := stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -195,7 +195,7 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.Letter, error) {
 		defer f.Close()
 		in = f
 	}
-	var letters []*deadletter.Letter
+	var letters []*deadletter.DeadLetter
 	var faults []error
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxLine)
@@ -220,7 +220,7 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.Letter, error) {
 	return letters, nil
 }
 
-func (r *review) bring(ctx context.Context, sys system, o deadletter.Order, letters []*deadletter.Letter, execute bool) error {
+func (r *review) bring(ctx context.Context, sys system, o deadletter.Command, letters []*deadletter.DeadLetter, execute bool) error {
 	ctx, release := interruptible(ctx)
 	defer release()
 	done, meter := 0, newMeter(sys.stderr)
@@ -251,9 +251,9 @@ func (r *review) bring(ctx context.Context, sys system, o deadletter.Order, lett
 }
 
 // bringOne brings a message, and waits while the store cannot be used.
-func (r *review) bringOne(ctx context.Context, m *meter, o deadletter.Order, l *deadletter.Letter) (deadletter.Outcome, error) {
+func (r *review) bringOne(ctx context.Context, m *meter, o deadletter.Command, l *deadletter.DeadLetter) (deadletter.Outcome, error) {
 	for try := 0; ; try++ {
-		out, err := r.Bring(context.WithoutCancel(ctx), o, l)
+		out, err := r.Import(context.WithoutCancel(ctx), o, l)
 		if err != nil || out.Result != deadletter.StoreDown {
 			return out, err
 		}

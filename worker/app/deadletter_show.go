@@ -150,7 +150,7 @@ func writeChange(out io.Writer, c deadletter.Change) {
 	}
 }
 
-func showProperties(out io.Writer, l *deadletter.Letter) {
+func showProperties(out io.Writer, l *deadletter.DeadLetter) {
 	if len(l.Message.ApplicationProperties) == 0 {
 		return
 	}

@@ -44,8 +44,8 @@ func workSettings() []setting {
 		{"WORKER_BODY_MAX_BYTES", "body-max-bytes", "1900000", "largest body after decompression", whole(func(c *config) *int { return &c.bodyMaxBytes }, 1, 2_000_000)},
 		{"WORKER_LEGACY_BODIES", "legacy-bodies", "unwrap", "unwrap or reject the envelopes of the old .NET library", oneOf(func(c *config) *string { return &c.legacyBodies }, "unwrap", "reject")},
 		{"WORKER_UNWRAP_STRINGS", "unwrap-strings", "false", "take a body that is a JSON string holding JSON for that JSON, once", yesNo(func(c *config) *bool { return &c.unwrapStrings })},
-		{"WORKER_MARKERS", "markers", "false", "let a small document of its own decide, beside the order in the same logical partition", yesNo(func(c *config) *bool { return &c.markers })},
-		{"WORKER_MARKER_TTL", "marker-ttl", "", "remove such a marker after this time, which is how long a key is remembered; empty keeps it for ever", duration(func(c *config) *time.Duration { return &c.markerTTL }, time.Minute, longest)},
+		{"WORKER_INBOX_RECORD", "inbox-record", "false", "let a small document of its own decide, beside the order in the same logical partition", yesNo(func(c *config) *bool { return &c.markers })},
+		{"WORKER_INBOX_RECORD_TTL", "inbox-record-ttl", "", "remove such a marker after this time, which is how long a key is remembered; empty keeps it for ever", duration(func(c *config) *time.Duration { return &c.markerTTL }, time.Minute, longest)},
 		{"WORKER_CLOUDEVENT_DATA", "cloudevent-data", "false", "store and compare only the data of a structured CloudEvent", yesNo(func(c *config) *bool { return &c.cloudEventData })},
 	}
 }

@@ -37,7 +37,7 @@ var partFields = []field{
 	{"store timeout", "WORKER_LOCK_DURATION"},
 	{"maximum delivery count", "WORKER_MAX_DELIVERY_COUNT"},
 	{"handler timeout", "WORKER_HANDLER_TIMEOUT"},
-	{"watchdog deaf", "WORKER_HANDLER_TIMEOUT"},
+	{"watchdog not receiving", "WORKER_HANDLER_TIMEOUT"},
 	{"drain timeout", "WORKER_DRAIN_TIMEOUT"},
 	{"field Consumer", "WORKER_CONSUMER"},
 	{"field Body", "WORKER_BODY_MAX_BYTES"},
@@ -58,7 +58,7 @@ var storeFields = []field{
 	{"the account key", "COSMOS_KEY"},
 	{"database", "COSMOS_DATABASE"},
 	{"container", "COSMOS_CONTAINER"},
-	{"marker TTL", "WORKER_MARKER_TTL"},
+	{"marker TTL", "WORKER_INBOX_RECORD_TTL"},
 	{"lifetime", "WORKER_MESSAGE_TTL"},
 }
 

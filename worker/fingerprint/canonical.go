@@ -56,7 +56,7 @@ type canonicaliser struct {
 	leaves   int  // scalars and empty containers that count
 }
 
-// value is one value on its way: where its text begins and what the recipe says of it.
+// value is one value on its way: where its text begins and what the parameters says of it.
 type value struct {
 	start, undo int // in out; undo is before the comma and the name
 	moved       int // how many were noted before it
@@ -277,7 +277,7 @@ func (c *canonicaliser) enter(v value) {
 	}
 }
 
-// leave takes what the recipe wants of a finished value, and tells the container around it.
+// leave takes what the parameters wants of a finished value, and tells the container around it.
 func (c *canonicaliser) leave(v value, reordered int) {
 	drop := false
 	if v.sel != nil {
@@ -312,7 +312,7 @@ func (c *canonicaliser) leave(v value, reordered int) {
 	}
 }
 
-// leaf counts a scalar or an empty container, unless the recipe passes it over.
+// leaf counts a scalar or an empty container, unless the parameters passes it over.
 func (c *canonicaliser) leaf() {
 	if c.ignoring == 0 && (!c.hasOnly || c.picking > 0) {
 		c.leaves++

@@ -20,11 +20,11 @@ type Difference struct {
 	Kind string `json:"kind"`
 }
 
-// Compare returns the first limit differences between a stored and an arrived body by a recipe, ordered by path with array
-// elements in their order; what the recipe leaves out is left out here too. Bodies that have no common form to compare by
-// (one is not JSON, the form is "bytes", the recipe is unknown) differ as a whole. It returns nil for equal bodies and for a
+// Compare returns the first limit differences between a stored and an arrived body by parameters, ordered by path with array
+// elements in their order; what the parameters leave out is left out here too. Bodies that have no common form to compare by
+// (one is not JSON, the form is "bytes", the parameters are unknown) differ as a whole. It returns nil for equal bodies and for a
 // limit below one. Work and memory grow with the sizes of the bodies and with the limit, not with the length of paths.
-func Compare(stored, arrived []byte, r Recipe, limit int) []Difference {
+func Compare(stored, arrived []byte, r Parameters, limit int) []Difference {
 	if limit < 1 {
 		return nil
 	}
@@ -48,7 +48,7 @@ func Compare(stored, arrived []byte, r Recipe, limit int) []Difference {
 
 // values returns the canonical text of what counts of a body: the whole, or the selected values by pointer.
 func (h *Hasher) values(body []byte) ([]pick, error) {
-	c, err := read(body, Limits{}, h.sel, len(h.recipe.Only) > 0)
+	c, err := read(body, Limits{}, h.sel, len(h.parameters.Only) > 0)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,8 @@
 // Package fingerprint says when two bodies are the same content.
 //
-// A [Fingerprint] is a SHA-256 hash together with the [Recipe] it was made by. Both are stored with a document. When a
-// message meets a stored document, it is hashed by the stored recipe, never by its own configuration: so a changed setting
-// or a new version of this product does not turn an honest retry into a conflict. A recipe version never changes its
+// A [Fingerprint] is a SHA-256 hash together with the [Parameters] it was made by. Both are stored with a document. When a
+// message meets a stored document, it is hashed by the stored parameters, never by its own configuration: so a changed setting
+// or a new version of this product does not turn an honest retry into a conflict. parameters version never changes its
 // result; golden vectors hold that.
 //
 // # The canonical form of version 1

@@ -8,15 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// A Fingerprint is the hash of a body and the recipe that made it.
+// A Fingerprint is the hash of a body and the parameters that made it.
 type Fingerprint struct {
 	// Hash is in lower-case hexadecimal.
-	Hash   string `json:"hash"`
-	Recipe Recipe `json:"recipe"`
+	Hash       string     `json:"hash"`
+	Parameters Parameters `json:"parameters"`
 }
 
-// Equal reports whether both hashes and both recipes are equal. Hashes of different recipes say nothing about each other.
-func (f Fingerprint) Equal(o Fingerprint) bool { return f.Hash == o.Hash && f.Recipe.Equal(o.Recipe) }
+// Equal reports whether both hashes and both parameters are equal. Hashes of different parameters say nothing about each other.
+func (f Fingerprint) Equal(o Fingerprint) bool {
+	return f.Hash == o.Hash && f.Parameters.Equal(o.Parameters)
+}
 
 // ValidHash reports whether a stored text is a SHA-256 hash as this package writes it: 64 digits of lower-case hexadecimal.
 // Anything else, such as upper case or a prefix "sha256:", is a damaged record, and says nothing of the content.
@@ -32,9 +34,9 @@ func ValidHash(hash string) bool {
 	return true
 }
 
-// Compute returns the fingerprint of a body by a recipe, usually a stored one. The error is an [UnknownRecipeError], which
-// is [ErrUnknownRecipe], or a [Problem] of the body.
-func Compute(body []byte, r Recipe) (Fingerprint, error) {
+// Compute returns the fingerprint of a body by parameters, usually a stored one. The error is an [UnknownParametersError], which
+// is [ErrUnknownParameters], or a [Problem] of the body.
+func Compute(body []byte, r Parameters) (Fingerprint, error) {
 	h, err := NewHasher(r)
 	if err != nil {
 		return Fingerprint{}, err
@@ -49,42 +51,42 @@ func Check(body []byte, limits Limits) error {
 	return err
 }
 
-// A Hasher makes fingerprints by one recipe. It is safe for concurrent use.
+// A Hasher makes fingerprints by one parameters. It is safe for concurrent use.
 type Hasher struct {
-	recipe Recipe
-	sel    *selection
+	parameters Parameters
+	sel        *selection
 }
 
-// NewHasher prepares a recipe, and fails with an [UnknownRecipeError] for one that this version of the product cannot make.
-func NewHasher(r Recipe) (*Hasher, error) {
+// NewHasher prepares parameters, and fails with an [UnknownParametersError] for one that this version of the product cannot make.
+func NewHasher(r Parameters) (*Hasher, error) {
 	if r.known() != nil || r.Validate() != nil {
-		return nil, &UnknownRecipeError{Recipe: r}
+		return nil, &UnknownParametersError{Parameters: r}
 	}
 	sel, err := newSelection(r)
 	if err != nil {
-		return nil, &UnknownRecipeError{Recipe: r}
+		return nil, &UnknownParametersError{Parameters: r}
 	}
-	return &Hasher{recipe: r, sel: sel}, nil
+	return &Hasher{parameters: r, sel: sel}, nil
 }
 
 // Compute checks a body like [Check] and hashes it, in one pass. With the form "bytes" only the size is checked.
 func (h *Hasher) Compute(body []byte, limits Limits) (Fingerprint, error) {
 	text := body
-	if h.recipe.Form == FormJSON {
+	if h.parameters.Form == FormJSON {
 		var err error
-		if text, err = canonical(body, limits, h.sel, len(h.recipe.Only) > 0); err != nil {
+		if text, err = canonical(body, limits, h.sel, len(h.parameters.Only) > 0); err != nil {
 			return Fingerprint{}, err
 		}
 	} else if err := checkSize(body, limits); err != nil {
 		return Fingerprint{}, err
 	}
 	sum := sha256.Sum256(text)
-	return Fingerprint{Hash: hex.EncodeToString(sum[:]), Recipe: h.recipe}, nil
+	return Fingerprint{Hash: hex.EncodeToString(sum[:]), Parameters: h.parameters}, nil
 }
 
-// Canonical returns the text that a recipe hashes, for people who want to see why two bodies differ. It holds the body's
+// Canonical returns the text that parameters hashes, for people who want to see why two bodies differ. It holds the body's
 // content.
-func Canonical(body []byte, r Recipe) ([]byte, error) {
+func Canonical(body []byte, r Parameters) ([]byte, error) {
 	h, err := NewHasher(r)
 	if err != nil {
 		return nil, err
@@ -146,7 +148,7 @@ func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, err
 		return nil, err
 	}
 	if c.leaves == 0 && (hasOnly || c.ignored) {
-		return nil, &Problem{Kind: NothingSelected, Offset: -1, Cause: "the recipe leaves nothing of this body to compare"}
+		return nil, &Problem{Kind: NothingSelected, Offset: -1, Cause: "the parameters leave nothing of this body to compare"}
 	}
 	if hasOnly {
 		return c.picked(), nil

@@ -114,44 +114,44 @@ func TestPathsOfProblemsAreBounded(t *testing.T) {
 	require.Equal(t, "/"+strings.Repeat("é", 99)+"…", p.Path, "cut at a character")
 }
 
-func TestRecipesAreRefusedWithAllFaults(t *testing.T) {
-	_, err := fingerprint.NewRecipe("text", []string{"", "a", "/~2"}, []string{"x"})
+func TestParametersAreRefusedWithAllFaults(t *testing.T) {
+	_, err := fingerprint.NewParameters("text", []string{"", "a", "/~2"}, []string{"x"})
 	for _, fault := range []string{`form "text"`, `ignore ""`, `ignore "a"`, `ignore "/~2"`, `only "x"`} {
 		require.ErrorContains(t, err, fault)
 	}
-	_, err = fingerprint.NewRecipe("bytes", []string{"/a"}, nil)
+	_, err = fingerprint.NewParameters("bytes", []string{"/a"}, nil)
 	require.ErrorContains(t, err, "bytes")
-	_, err = fingerprint.NewRecipe("", []string{"/data"}, []string{"/data/id"})
+	_, err = fingerprint.NewParameters("", []string{"/data"}, []string{"/data/id"})
 	require.ErrorContains(t, err, "never count")
-	_, err = fingerprint.NewRecipe("", []string{"/data"}, []string{"/data2", "/datab/c"})
+	_, err = fingerprint.NewParameters("", []string{"/data"}, []string{"/data2", "/datab/c"})
 	require.NoError(t, err, "a longer name is not within a shorter one")
 }
 
 func TestTheOrderOfSelectionsDoesNotMatter(t *testing.T) {
-	a, err := fingerprint.NewRecipe("json", []string{"/b", "/a", "/b"}, nil)
+	a, err := fingerprint.NewParameters("json", []string{"/b", "/a", "/b"}, nil)
 	require.NoError(t, err)
-	b, err := fingerprint.NewRecipe("", []string{"/a", "/b"}, nil)
+	b, err := fingerprint.NewParameters("", []string{"/a", "/b"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, a, b)
-	require.True(t, fingerprint.Recipe{Version: 1, Ignore: []string{"/b", "/a"}}.Equal(fingerprint.Recipe{Version: 1, Ignore: []string{"/a", "/b"}}))
-	for _, other := range []fingerprint.Recipe{
+	require.True(t, fingerprint.Parameters{Version: 1, Ignore: []string{"/b", "/a"}}.Equal(fingerprint.Parameters{Version: 1, Ignore: []string{"/a", "/b"}}))
+	for _, other := range []fingerprint.Parameters{
 		{Version: 2}, {Version: 1, Algorithm: "x"}, {Version: 1, Form: "x"}, {Version: 1, Ignore: []string{"/a"}}, {Version: 1, Only: []string{"/a"}},
 		{Version: 1, Part: "data"}, {Version: 1, Unwrap: true},
 	} {
-		require.False(t, fingerprint.Recipe{Version: 1}.Equal(other), "%+v", other)
+		require.False(t, fingerprint.Parameters{Version: 1}.Equal(other), "%+v", other)
 	}
 }
 
-func TestAnUnknownRecipeIsNeitherEqualNorDifferent(t *testing.T) {
-	for _, r := range []fingerprint.Recipe{
+func TestUnknownParametersAreNeitherEqualNorDifferent(t *testing.T) {
+	for _, r := range []fingerprint.Parameters{
 		{}, {Version: 2, Algorithm: "sha256", Form: "json"}, {Version: 1, Algorithm: "sha512", Form: "json"}, {Version: 1, Algorithm: "sha256", Form: "xml"},
 		{Version: 1, Algorithm: "sha256", Form: "json", Ignore: []string{"no pointer"}}, {Version: 1, Algorithm: "sha256", Form: "json", Part: "other"},
 	} {
 		_, err := fingerprint.Compute([]byte(`{}`), r)
-		require.ErrorIs(t, err, fingerprint.ErrUnknownRecipe)
-		unknown, ok := errors.AsType[*fingerprint.UnknownRecipeError](err)
+		require.ErrorIs(t, err, fingerprint.ErrUnknownParameters)
+		unknown, ok := errors.AsType[*fingerprint.UnknownParametersError](err)
 		require.True(t, ok)
-		require.Equal(t, r, unknown.Recipe)
+		require.Equal(t, r, unknown.Parameters)
 	}
 }
 
@@ -177,12 +177,12 @@ func TestABodyWithoutAnySelectedValueHasNoFingerprint(t *testing.T) {
 		{`{"a":{"b":1}}`, []string{"/a/b"}, nil},
 		{`{"a":{"b":1},"c":2}`, []string{"/a/b"}, []string{"/a"}},
 	} {
-		r, err := fingerprint.NewRecipe("", tt.ignore, tt.only)
+		r, err := fingerprint.NewParameters("", tt.ignore, tt.only)
 		require.NoError(t, err)
 		_, err = fingerprint.Compute([]byte(tt.body), r)
 		require.Equal(t, fingerprint.NothingSelected, problemOf(t, err).Kind, "%s", tt.body)
 	}
-	r, err := fingerprint.NewRecipe("", []string{"/a"}, nil)
+	r, err := fingerprint.NewParameters("", []string{"/a"}, nil)
 	require.NoError(t, err)
 	for _, body := range []string{`{}`, `{"b":{}}`, `{"a":1,"b":[]}`, `5`} {
 		_, err := fingerprint.Compute([]byte(body), r)
@@ -192,14 +192,14 @@ func TestABodyWithoutAnySelectedValueHasNoFingerprint(t *testing.T) {
 
 func TestCompareNamesPathsAndKinds(t *testing.T) {
 	type list = []fingerprint.Difference
-	recipe := func(ignore, only []string) fingerprint.Recipe {
-		r, err := fingerprint.NewRecipe("", ignore, only)
+	parameters := func(ignore, only []string) fingerprint.Parameters {
+		r, err := fingerprint.NewParameters("", ignore, only)
 		require.NoError(t, err)
 		return r
 	}
 	tests := []struct {
 		name, stored, arrived string
-		recipe                fingerprint.Recipe
+		parameters            fingerprint.Parameters
 		want                  list
 	}{
 		{"equal", `{"a":1,"b":2}`, `{"b":2.0,"a":1}`, plain, nil},
@@ -213,16 +213,16 @@ func TestCompareNamesPathsAndKinds(t *testing.T) {
 		{"names with slashes and tildes", `{"a/b":1,"c~d":1}`, `{"a/b":2,"c~d":2}`, plain, list{{"/a~1b", "changed"}, {"/c~0d", "changed"}}},
 		{"other kinds as a whole", `{}`, `[]`, plain, list{{"", "changed"}}},
 		{"big integers that a double confuses", `[12345678901234567890]`, `[12345678901234567891]`, plain, list{{"/0", "changed"}}},
-		{"ignored values", `{"sentAt":1,"a":1}`, `{"sentAt":2,"a":2}`, recipe([]string{"/sentAt"}, nil), list{{"/a", "changed"}}},
-		{"only some values", `{"id":1,"data":{"a":1}}`, `{"id":2,"data":{"a":2},"x":1}`, recipe(nil, []string{"/data", "/x/y"}), list{{"/data/a", "changed"}}},
-		{"a selected value that is gone", `{"data":1,"x":1}`, `{"x":1}`, recipe(nil, []string{"/data", "/x"}), list{{"/data", "removed"}}},
+		{"ignored values", `{"sentAt":1,"a":1}`, `{"sentAt":2,"a":2}`, parameters([]string{"/sentAt"}, nil), list{{"/a", "changed"}}},
+		{"only some values", `{"id":1,"data":{"a":1}}`, `{"id":2,"data":{"a":2},"x":1}`, parameters(nil, []string{"/data", "/x/y"}), list{{"/data/a", "changed"}}},
+		{"a selected value that is gone", `{"data":1,"x":1}`, `{"x":1}`, parameters(nil, []string{"/data", "/x"}), list{{"/data", "removed"}}},
 		{"not JSON", `{}`, `no`, plain, list{{"", "changed"}}},
-		{"bytes", `{}`, `{ }`, fingerprint.Recipe{Version: 1, Algorithm: "sha256", Form: "bytes"}, list{{"", "changed"}}},
-		{"equal bytes", `{}`, `{}`, fingerprint.Recipe{Version: 1, Algorithm: "sha256", Form: "bytes"}, nil},
+		{"bytes", `{}`, `{ }`, fingerprint.Parameters{Version: 1, Algorithm: "sha256", Form: "bytes"}, list{{"", "changed"}}},
+		{"equal bytes", `{}`, `{}`, fingerprint.Parameters{Version: 1, Algorithm: "sha256", Form: "bytes"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, fingerprint.Compare([]byte(tt.stored), []byte(tt.arrived), tt.recipe, 10))
+			require.Equal(t, tt.want, fingerprint.Compare([]byte(tt.stored), []byte(tt.arrived), tt.parameters, 10))
 		})
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
-// golden is one line of testdata/recipe-v1.jsonl. The lines were made by another program than this package, and none may
+// golden is one line of testdata/parameters-v1.jsonl. The lines were made by another program than this package, and none may
 // ever change: documents with these hashes exist.
 type golden struct {
-	Name      string             `json:"name"`
-	Recipe    fingerprint.Recipe `json:"recipe"`
-	Body      string             `json:"body"`
-	BodyB64   []byte             `json:"body_b64"`
-	Canonical string             `json:"canonical"`
-	Hash      string             `json:"hash"`
+	Name       string                 `json:"name"`
+	Parameters fingerprint.Parameters `json:"recipe"`
+	Body       string                 `json:"body"`
+	BodyB64    []byte                 `json:"body_b64"`
+	Canonical  string                 `json:"canonical"`
+	Hash       string                 `json:"hash"`
 }
 
 func (g golden) bytes() []byte {
@@ -31,7 +31,7 @@ func (g golden) bytes() []byte {
 
 func goldens(t testing.TB) []golden {
 	t.Helper()
-	f, err := os.Open("testdata/recipe-v1.jsonl")
+	f, err := os.Open("testdata/parameters-v1.jsonl")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
 	var all []golden
@@ -46,32 +46,32 @@ func goldens(t testing.TB) []golden {
 	return all
 }
 
-func TestRecipeVersion1NeverChanges(t *testing.T) {
+func TestParametersVersion1NeverChanges(t *testing.T) {
 	for _, g := range goldens(t) {
 		t.Run(g.Name, func(t *testing.T) {
-			if g.Recipe.Form == fingerprint.FormJSON {
-				text, err := fingerprint.Canonical(g.bytes(), g.Recipe)
+			if g.Parameters.Form == fingerprint.FormJSON {
+				text, err := fingerprint.Canonical(g.bytes(), g.Parameters)
 				require.NoError(t, err)
 				require.Equal(t, g.Canonical, string(text))
 			}
-			f, err := fingerprint.Compute(g.bytes(), g.Recipe)
+			f, err := fingerprint.Compute(g.bytes(), g.Parameters)
 			require.NoError(t, err)
-			require.Equal(t, fingerprint.Fingerprint{Hash: g.Hash, Recipe: g.Recipe}, f)
+			require.Equal(t, fingerprint.Fingerprint{Hash: g.Hash, Parameters: g.Parameters}, f)
 		})
 	}
 }
 
-func TestTheStoredFormOfARecipe(t *testing.T) {
-	for text, recipe := range map[string]fingerprint.Recipe{
+func TestTheStoredFormOfParameters(t *testing.T) {
+	for text, parameters := range map[string]fingerprint.Parameters{
 		`{"v":1,"alg":"sha256","form":"json"}`:                               {Version: 1, Algorithm: "sha256", Form: "json"},
 		`{"v":1,"alg":"sha256","form":"json","ignore":["/a"],"only":["/b"]}`: {Version: 1, Algorithm: "sha256", Form: "json", Ignore: []string{"/a"}, Only: []string{"/b"}},
 		`{"v":1,"alg":"sha256","form":"json","part":"data","unwrap":true}`:   {Version: 1, Algorithm: "sha256", Form: "json", Part: "data", Unwrap: true},
 	} {
-		written, err := json.Marshal(recipe)
+		written, err := json.Marshal(parameters)
 		require.NoError(t, err)
 		require.Equal(t, text, string(written))
-		var read fingerprint.Recipe
+		var read fingerprint.Parameters
 		require.NoError(t, json.Unmarshal([]byte(text), &read))
-		require.Equal(t, recipe, read)
+		require.Equal(t, parameters, read)
 	}
 }

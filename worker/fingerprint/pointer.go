@@ -50,7 +50,7 @@ func appendEscaped(pointer, name []byte) []byte {
 	return pointer
 }
 
-// A selection is a tree of the pointers of a recipe. A nil selection has no pointers at or below it.
+// A selection is a tree of the pointers of parameters. A nil selection has no pointers at or below it.
 type selection struct {
 	below   map[string]*selection
 	ignored bool
@@ -58,7 +58,7 @@ type selection struct {
 	isOnly  bool
 }
 
-func newSelection(r Recipe) (*selection, error) {
+func newSelection(r Parameters) (*selection, error) {
 	if len(r.Ignore)+len(r.Only) == 0 {
 		return nil, nil
 	}

@@ -19,7 +19,7 @@ const (
 	TooLarge
 	// NumberOutOfRange: a number is too large for a double, or its exponent for any number.
 	NumberOutOfRange
-	// NothingSelected: the recipe leaves nothing of this body to compare.
+	// NothingSelected: the parameters leave nothing of this body to compare.
 	NothingSelected
 )
 

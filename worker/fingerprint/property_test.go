@@ -16,7 +16,7 @@ import (
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
-var plain = fingerprint.Recipe{Version: 1, Algorithm: "sha256", Form: "json"}
+var plain = fingerprint.Parameters{Version: 1, Algorithm: "sha256", Form: "json"}
 
 // TestSpellingDoesNotCount writes random values in two random spellings and asks for one hash, then changes one value and
 // asks for another.

@@ -26,7 +26,7 @@ func appendUnquoted(dst, raw []byte) []byte {
 	return dst
 }
 
-// appendQuoted appends text as a JSON string with the fewest escapes. Its result is part of recipe version 1 and never
+// appendQuoted appends text as a JSON string with the fewest escapes. Its result is part of parameters version 1 and never
 // changes.
 func appendQuoted(dst, text []byte) []byte {
 	const digits = "0123456789abcdef"

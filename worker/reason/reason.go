@@ -32,9 +32,9 @@ const (
 	ContentConflict   = "ContentConflict"   // the same key stands there with other content
 	StoredHashMissing = "StoredHashMissing" // a document stands there that has no request hash
 	KeyCollision      = "KeyCollision"      // another key's document stands under this id
-	LineConflict      = "LineConflict"      // a document other than the first exists already
+	DocumentConflict  = "DocumentConflict"  // a document other than the first exists already
 	ConflictUnread    = "ConflictUnread"    // the store refused the create but has no document to compare
-	IncompleteOrder   = "IncompleteOrder"   // the stored order lacks some of its documents
+	DocumentsMissing  = "DocumentsMissing"  // the stored order lacks some of its documents
 	PartitionFull     = "PartitionFull"     // the logical partition is full
 	NeverStorable     = "NeverStorable"     // the store refuses this message for a cause of its own
 )

@@ -53,7 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) worker.Store, o Options) {
 		{"a delivery recognises its own write by its nonce", recognisesOwnWrite},
 		{"equal content by another delivery is a duplicate, however it is written", recognisesDuplicate},
 		{"other content is a conflict and leaves what is stored untouched", recognisesConflict},
-		{"a conflict is judged by the recipe that is stored", judgesByStoredRecipe},
+		{"a conflict is judged by the parameters that are stored", judgesByStoredParameters},
 		{"of fifty copies at once one creates and all others see it", createsOnceOfFifty},
 		{"of two contents at once one creates and the other conflicts", createsOneOfTwo},
 		{"no order is ever found without its lines", neverFindsHalf},
@@ -117,7 +117,7 @@ func (b *bench) commitBy(c admission.Config, id, body string, lines int) (worker
 			Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: fmt.Appendf(nil, `{"line":%d}`, i+1),
 		})
 	}
-	return commit, func(r fingerprint.Recipe) (fingerprint.Fingerprint, error) { return a.Rehash(m, r) }
+	return commit, func(r fingerprint.Parameters) (fingerprint.Fingerprint, error) { return a.Rehash(m, r) }
 }
 
 // must commits and judges, and fails the test on an error.
@@ -141,7 +141,7 @@ func createsOne(b *bench) {
 	require.Equal(b, c.Attempt, r.Attempt)
 	require.NotNil(b, r.Fingerprint)
 	require.Equal(b, c.Fingerprint.Hash, r.Fingerprint.Hash)
-	require.True(b, c.Fingerprint.Recipe.Equal(r.Fingerprint.Recipe), "the recipe is stored with the hash")
+	require.True(b, c.Fingerprint.Parameters.Equal(r.Fingerprint.Parameters), "the parameters are stored with the hash")
 	require.Equal(b, "order", r.Type)
 	require.JSONEq(b, string(c.Documents[0].Content), string(r.Content))
 	require.Equal(b, c.MessageID, r.MessageID)
@@ -203,13 +203,13 @@ func recognisesConflict(b *bench) {
 	require.Equal(b, []string{"line-1"}, r.Parts)
 }
 
-func judgesByStoredRecipe(b *bench) {
-	id := b.prefix + "recipe"
+func judgesByStoredParameters(b *bench) {
+	id := b.prefix + "parameters"
 	c, rehash := b.commitBy(admission.Config{Ignore: []string{"/sentAt"}}, id, `{"amount":40,"sentAt":"10:00"}`, 0)
 	b.must(c, rehash)
 	again, rehash := b.commitBy(admission.Config{}, id, `{"amount":40,"sentAt":"10:05"}`, 0)
 	j, _ := b.must(again, rehash)
-	require.Equal(b, worker.Duplicate, j, "the stored recipe ignores sentAt, whatever the new configuration says")
+	require.Equal(b, worker.Duplicate, j, "the stored parameters ignores sentAt, whatever the new configuration says")
 }
 
 func createsOnceOfFifty(b *bench) {

@@ -22,21 +22,21 @@ const (
 	releaseTime = 30 * time.Second
 )
 
-// DefaultSweepLimit is how many letters a sweep keeps locked that it was not sent for. Each costs some hundred bytes here,
+// DefaultLockLimit is how many letters a sweep keeps locked that it was not sent for. Each costs some hundred bytes here,
 // and a renewal every half lock.
-const DefaultSweepLimit = 50_000
+const DefaultLockLimit = 50_000
 
 // ErrSweepLimit is returned when more letters lie in front than a sweep may keep locked.
 var ErrSweepLimit = errors.New("deadletter: too many other dead letters lie in front")
 
-// A Sweep locks chosen letters, although the broker hands out only those at the front. It is used by one goroutine, except
+// A LockRange locks chosen letters, although the broker hands out only those at the front. It is used by one goroutine, except
 // that letters may be completed by many.
-type Sweep struct {
+type LockRange struct {
 	broker Broker
 	lock   time.Duration
 	limit  int
 	// met are wanted letters that Next has not returned yet. It belongs to the goroutine that calls Next.
-	met []*Letter
+	met []*DeadLetter
 	// batch is how many letters are asked for next. It belongs to the same goroutine.
 	batch int
 
@@ -56,13 +56,13 @@ type held struct {
 	until time.Time // by the clock here: when the lock may end if it is not renewed
 }
 
-// NewSweep starts a sweep for the letters with these sequence numbers. Keep at most limit others locked; zero means
-// DefaultSweepLimit. End must be called.
-func (r *Reviewer) NewSweep(ctx context.Context, sequences []int64, limit int) *Sweep {
+// NewLockRange starts a sweep for the letters with these sequence numbers. Keep at most limit others locked; zero means
+// DefaultLockLimit. End must be called.
+func (r *Reviewer) NewLockRange(ctx context.Context, sequences []int64, limit int) *LockRange {
 	if limit <= 0 {
-		limit = DefaultSweepLimit
+		limit = DefaultLockLimit
 	}
-	s := &Sweep{
+	s := &LockRange{
 		broker: r.broker, lock: r.settings.lock(), limit: limit, batch: fewestLocks,
 		locks: map[int64]held{}, wanted: make(map[int64]bool, len(sequences)),
 	}
@@ -77,9 +77,9 @@ func (r *Reviewer) NewSweep(ctx context.Context, sequences []int64, limit int) *
 }
 
 // Next locks on until it has met up to most wanted letters, and returns them. It returns fewer when the broker has no more
-// to give now: what is still wanted then is gone, or locked by somebody else. See [Sweep.Missing]. Letters that came along
+// to give now: what is still wanted then is gone, or locked by somebody else. See [LockRange.Missing]. Letters that came along
 // wait for the next call.
-func (s *Sweep) Next(ctx context.Context, most int) ([]*Letter, error) {
+func (s *LockRange) Next(ctx context.Context, most int) ([]*DeadLetter, error) {
 	var failed error
 	for len(s.met) < most && s.left() > 0 && failed == nil {
 		if failed = ctx.Err(); failed != nil {
@@ -106,7 +106,7 @@ func (s *Sweep) Next(ctx context.Context, most int) ([]*Letter, error) {
 }
 
 // meet notes the locks of letters, and puts those that were wanted by.
-func (s *Sweep) meet(letters []*Letter, received time.Time) {
+func (s *LockRange) meet(letters []*DeadLetter, received time.Time) {
 	for _, l := range letters {
 		if s.take(l, received) {
 			s.met = append(s.met, l)
@@ -115,7 +115,7 @@ func (s *Sweep) meet(letters []*Letter, received time.Time) {
 }
 
 // take notes a lock, and reports whether the letter was wanted.
-func (s *Sweep) take(l *Letter, received time.Time) bool {
+func (s *LockRange) take(l *DeadLetter, received time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, again := s.locks[l.Sequence]
@@ -131,23 +131,23 @@ func (s *Sweep) take(l *Letter, received time.Time) bool {
 }
 
 // Left returns how many wanted letters Next has not returned yet.
-func (s *Sweep) Left() int { return len(s.met) + s.left() }
+func (s *LockRange) Left() int { return len(s.met) + s.left() }
 
 // left returns how many wanted letters were not met yet.
-func (s *Sweep) left() int {
+func (s *LockRange) left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.wanted)
 }
 
-func (s *Sweep) kept() int {
+func (s *LockRange) kept() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.others
 }
 
 // Missing returns the wanted letters that were not met, in order.
-func (s *Sweep) Missing() []int64 {
+func (s *LockRange) Missing() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]int64, 0, len(s.wanted))
@@ -159,14 +159,14 @@ func (s *Sweep) Missing() []int64 {
 }
 
 // Forget stops looking for a letter.
-func (s *Sweep) Forget(sequence int64) {
+func (s *LockRange) Forget(sequence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.wanted, sequence)
 }
 
 // Complete removes a letter that was met. See [Broker.Complete].
-func (s *Sweep) Complete(ctx context.Context, l *Letter) error {
+func (s *LockRange) Complete(ctx context.Context, l *DeadLetter) error {
 	s.mu.Lock()
 	h, ok := s.locks[l.Sequence]
 	s.mu.Unlock()
@@ -181,14 +181,14 @@ func (s *Sweep) Complete(ctx context.Context, l *Letter) error {
 	return err
 }
 
-func (s *Sweep) drop(sequence int64) {
+func (s *LockRange) drop(sequence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.locks, sequence)
 }
 
 // renew extends every lock half way through its life, until the context ends.
-func (s *Sweep) renew(ctx context.Context) {
+func (s *LockRange) renew(ctx context.Context) {
 	for {
 		timer := time.NewTimer(s.lock / 4)
 		select {
@@ -209,7 +209,7 @@ type due struct {
 }
 
 // due returns the locks that have less than half their life left, in batches.
-func (s *Sweep) due(now time.Time) [][]due {
+func (s *LockRange) due(now time.Time) [][]due {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var batches [][]due
@@ -228,7 +228,7 @@ func (s *Sweep) due(now time.Time) [][]due {
 
 // extend renews a batch. When one lock of it is lost the broker may refuse all of them, so each is tried alone. A failure
 // for another cause is tried again at the next round, which comes before the locks end.
-func (s *Sweep) extend(ctx context.Context, batch []due) {
+func (s *LockRange) extend(ctx context.Context, batch []due) {
 	ctx, cancel := context.WithTimeout(ctx, s.lock/4)
 	defer cancel()
 	started := time.Now()
@@ -254,7 +254,7 @@ func tokens(batch []due) []LockToken {
 	return out
 }
 
-func (s *Sweep) extended(batch []due, until time.Time) {
+func (s *LockRange) extended(batch []due, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range batch {
@@ -264,7 +264,7 @@ func (s *Sweep) extended(batch []due, until time.Time) {
 	}
 }
 
-func (s *Sweep) lose(d due) {
+func (s *LockRange) lose(d due) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h, ok := s.locks[d.sequence]; ok && h.token == d.token {
@@ -274,7 +274,7 @@ func (s *Sweep) lose(d due) {
 
 // End gives back every letter that is still locked, also when ctx has ended, and waits for the renewals. What cannot be
 // given back comes free when its lock ends.
-func (s *Sweep) End(ctx context.Context) error {
+func (s *LockRange) End(ctx context.Context) error {
 	s.stop()
 	s.renewing.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
@@ -295,7 +295,7 @@ func (s *Sweep) End(ctx context.Context) error {
 }
 
 // release gives a batch back. When one lock of it is lost the broker may refuse all of them, so each is tried alone.
-func (s *Sweep) release(ctx context.Context, batch []LockToken) error {
+func (s *LockRange) release(ctx context.Context, batch []LockToken) error {
 	err := s.broker.Release(ctx, batch)
 	switch {
 	case !errors.Is(err, ErrLockLost):

@@ -27,9 +27,9 @@ const (
 // A LockToken names one delivery of a locked letter. It is a UUID in the order of bytes that AMQP uses.
 type LockToken [16]byte
 
-// A Letter is one dead letter as the broker gives it out, before anything is interpreted. Its values can be of any type:
+// A DeadLetter is one dead letter as the broker gives it out, before anything is interpreted. Its values can be of any type:
 // whoever may send may write what he likes.
-type Letter struct {
+type DeadLetter struct {
 	// Sequence is the broker's number of the letter, the one thing that tells letters with equal MessageIds apart. It is
 	// zero when the broker did not say, or said it in a section that cannot be read.
 	Sequence int64
@@ -47,7 +47,7 @@ type Letter struct {
 }
 
 // Parse reads an encoded message as the broker keeps it. It accepts every message and takes of it what it can.
-func Parse(encoded []byte) *Letter {
+func Parse(encoded []byte) *DeadLetter {
 	m, damage := wire.Decode(encoded)
 	l := NewLetter(m)
 	l.Encoded, l.Damage = encoded, damage
@@ -55,8 +55,8 @@ func Parse(encoded []byte) *Letter {
 }
 
 // NewLetter reads what the broker says of a message that was decoded by somebody else.
-func NewLetter(m *amqp.Message) *Letter {
-	l := &Letter{Message: m}
+func NewLetter(m *amqp.Message) *DeadLetter {
+	l := &DeadLetter{Message: m}
 	l.Sequence, _ = m.Annotations[annotationSequence].(int64)
 	l.EnqueuedAt, _ = m.Annotations[annotationEnqueuedAt].(time.Time)
 	l.LockedUntil, _ = m.Annotations[annotationLockedUntil].(time.Time)
@@ -64,7 +64,7 @@ func NewLetter(m *amqp.Message) *Letter {
 }
 
 // MessageID returns the MessageId as a person should see it, and whether it is a text, as it should be.
-func (l *Letter) MessageID() (string, bool) {
+func (l *DeadLetter) MessageID() (string, bool) {
 	if l.Message.Properties == nil {
 		return "", false
 	}
@@ -83,12 +83,12 @@ func (l *Letter) MessageID() (string, bool) {
 }
 
 // Reason returns the reason word of the dead letter, and Description the text beside it; empty when there is none.
-func (l *Letter) Reason() string {
+func (l *DeadLetter) Reason() string {
 	return propertyText(l.Message.ApplicationProperties[propertyReason])
 }
 
 // Description returns the text that was given with the reason.
-func (l *Letter) Description() string {
+func (l *DeadLetter) Description() string {
 	return propertyText(l.Message.ApplicationProperties[propertyDescription])
 }
 
@@ -104,10 +104,10 @@ func propertyText(v any) string {
 }
 
 // Source returns the entity from which the letter was forwarded here, usually empty.
-func (l *Letter) Source() string { return propertyText(l.Message.Annotations[annotationSource]) }
+func (l *DeadLetter) Source() string { return propertyText(l.Message.Annotations[annotationSource]) }
 
 // Deliveries returns how many deliveries of the message ended without success.
-func (l *Letter) Deliveries() uint32 {
+func (l *DeadLetter) Deliveries() uint32 {
 	if l.Message.Header == nil {
 		return 0
 	}
@@ -115,7 +115,7 @@ func (l *Letter) Deliveries() uint32 {
 }
 
 // Unreachable says why no sweep can meet the letter, or nothing.
-func (l *Letter) Unreachable() string {
+func (l *DeadLetter) Unreachable() string {
 	switch {
 	case l.Deferred():
 		return "Somebody has deferred the dead letter, so it cannot be reached here."
@@ -127,7 +127,7 @@ func (l *Letter) Unreachable() string {
 }
 
 // Deferred reports whether somebody has deferred the letter, so that no sweep can meet it.
-func (l *Letter) Deferred() bool {
+func (l *DeadLetter) Deferred() bool {
 	switch s := l.Message.Annotations[annotationState].(type) {
 	case int32:
 		return s == 1
@@ -138,7 +138,7 @@ func (l *Letter) Deferred() bool {
 }
 
 // SessionID returns the session of the message, and whether it has one.
-func (l *Letter) SessionID() (string, bool) {
+func (l *DeadLetter) SessionID() (string, bool) {
 	if p := l.Message.Properties; p != nil && p.GroupID != nil {
 		return *p.GroupID, *p.GroupID != ""
 	}
@@ -146,7 +146,7 @@ func (l *Letter) SessionID() (string, bool) {
 }
 
 // TimeToLive returns the time to live that the message was sent with, and whether it had one.
-func (l *Letter) TimeToLive() (time.Duration, bool) {
+func (l *DeadLetter) TimeToLive() (time.Duration, bool) {
 	if l.Message.Header == nil || l.Message.Header.TTL <= 0 {
 		return 0, false
 	}
@@ -154,7 +154,7 @@ func (l *Letter) TimeToLive() (time.Duration, bool) {
 }
 
 // ExpiresAt returns when the message expires or expired, and whether it does at all.
-func (l *Letter) ExpiresAt() (time.Time, bool) {
+func (l *DeadLetter) ExpiresAt() (time.Time, bool) {
 	if ttl, ok := l.TimeToLive(); ok && !l.EnqueuedAt.IsZero() {
 		return l.EnqueuedAt.Add(ttl), true
 	}
@@ -166,7 +166,7 @@ func (l *Letter) ExpiresAt() (time.Time, bool) {
 
 // Received returns the letter in the form in which the worker receives messages. The client of the SDK cannot make this
 // form of every letter: it stops at a DeadLetterReason that is no string, which any sender can write.
-func (l *Letter) Received() *azservicebus.ReceivedMessage {
+func (l *DeadLetter) Received() *azservicebus.ReceivedMessage {
 	m := &azservicebus.ReceivedMessage{
 		RawAMQPMessage: annotated(l.Message), ApplicationProperties: l.Message.ApplicationProperties,
 	}
@@ -216,7 +216,7 @@ func annotated(m *amqp.Message) *azservicebus.AMQPAnnotatedMessage {
 }
 
 // FromAnnotated returns a letter of a message that did not come from the broker, such as one read from an export.
-func FromAnnotated(m *azservicebus.AMQPAnnotatedMessage) (*Letter, error) {
+func FromAnnotated(m *azservicebus.AMQPAnnotatedMessage) (*DeadLetter, error) {
 	out := &amqp.Message{
 		ApplicationProperties: m.ApplicationProperties, Annotations: m.MessageAnnotations,
 		DeliveryAnnotations: m.DeliveryAnnotations, Footer: m.Footer,

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The values of a recipe's fields.
+// The values of parameters's fields.
 const (
 	// Version1 is the version of the canonical form that this package makes.
 	Version1 = 1
@@ -21,11 +21,11 @@ const (
 	PartData = "data"
 )
 
-// A Recipe says how a fingerprint is made. Its JSON form is stored with every document and stays readable for ever.
+// A Parameters says how a fingerprint is made. Its JSON form is stored with every document and stays readable for ever.
 //
 // Part and Unwrap say which bytes of a message are hashed. They are carried out where the whole message is known, in package
 // admission: the functions of this package are given those bytes.
-type Recipe struct {
+type Parameters struct {
 	Version   int    `json:"v"`
 	Algorithm string `json:"alg"`
 	// Form is "json" or "bytes".
@@ -40,13 +40,13 @@ type Recipe struct {
 	Unwrap bool `json:"unwrap,omitempty"`
 }
 
-// NewRecipe returns the newest recipe with these selections, sorted and without repeats. An empty form means "json". The
+// NewParameters returns the newest parameters with these selections, sorted and without repeats. An empty form means "json". The
 // error names every fault at once, among them a selection that would leave nothing to compare.
-func NewRecipe(form string, ignore, only []string) (Recipe, error) {
+func NewParameters(form string, ignore, only []string) (Parameters, error) {
 	if form == "" {
 		form = FormJSON
 	}
-	r := Recipe{Version: Version1, Algorithm: SHA256, Form: form, Ignore: sorted(ignore), Only: sorted(only)}
+	r := Parameters{Version: Version1, Algorithm: SHA256, Form: form, Ignore: sorted(ignore), Only: sorted(only)}
 	return r, r.Validate()
 }
 
@@ -59,14 +59,14 @@ func sorted(pointers []string) []string {
 	return slices.Compact(out)
 }
 
-// Equal reports whether two recipes always give the same hash for the same body. The order of selections does not matter.
-func (r Recipe) Equal(o Recipe) bool {
+// Equal reports whether two parameters always give the same hash for the same body. The order of selections does not matter.
+func (r Parameters) Equal(o Parameters) bool {
 	return r.Version == o.Version && r.Algorithm == o.Algorithm && r.Form == o.Form && r.Part == o.Part && r.Unwrap == o.Unwrap &&
 		slices.Equal(sorted(r.Ignore), sorted(o.Ignore)) && slices.Equal(sorted(r.Only), sorted(o.Only))
 }
 
-// Validate reports all faults of a recipe that is to be used for new documents.
-func (r Recipe) Validate() error {
+// Validate reports all faults of parameters that are to be used for new documents.
+func (r Parameters) Validate() error {
 	var errs []error
 	if err := r.known(); err != nil {
 		errs = append(errs, err)
@@ -95,29 +95,29 @@ func (r Recipe) Validate() error {
 	return errors.Join(errs...)
 }
 
-// known reports whether this version of the product can make the recipe's hashes.
-func (r Recipe) known() error {
+// known reports whether this version of the product can make the parameters's hashes.
+func (r Parameters) known() error {
 	form, part := r.Form == FormJSON || r.Form == FormBytes, r.Part == "" || r.Part == PartData
 	if r.Version == Version1 && r.Algorithm == SHA256 && form && part {
 		return nil
 	}
-	return &UnknownRecipeError{Recipe: r}
+	return &UnknownParametersError{Parameters: r}
 }
 
 // covers reports whether the value at pointer p contains the value at pointer q, or is it.
 func covers(p, q string) bool { return p == q || strings.HasPrefix(q, p+"/") }
 
-// ErrUnknownRecipe is what every [UnknownRecipeError] is.
-var ErrUnknownRecipe = errors.New("fingerprint: unknown recipe")
+// ErrUnknownParameters is what every [UnknownParametersError] is.
+var ErrUnknownParameters = errors.New("fingerprint: unknown parameters")
 
-// An UnknownRecipeError is returned for a recipe that this version of the product cannot make, usually because a newer
-// version stored it. Content under such a recipe is neither equal nor different.
-type UnknownRecipeError struct{ Recipe Recipe }
+// An UnknownParametersError is returned for parameters that this version of the product cannot make, usually because a newer
+// version stored it. Content under such parameters is neither equal nor different.
+type UnknownParametersError struct{ Parameters Parameters }
 
-func (e *UnknownRecipeError) Error() string {
-	return fmt.Sprintf("fingerprint: recipe version %d, algorithm %q, form %q is not known to this version of the product; "+
-		"use the version that stored it, or a newer one", e.Recipe.Version, e.Recipe.Algorithm, e.Recipe.Form)
+func (e *UnknownParametersError) Error() string {
+	return fmt.Sprintf("fingerprint: parameters version %d, algorithm %q, form %q is not known to this version of the product; "+
+		"use the version that stored it, or a newer one", e.Parameters.Version, e.Parameters.Algorithm, e.Parameters.Form)
 }
 
-// Is lets errors.Is find [ErrUnknownRecipe].
-func (e *UnknownRecipeError) Is(target error) bool { return target == ErrUnknownRecipe }
+// Is lets errors.Is find [ErrUnknownParameters].
+func (e *UnknownParametersError) Is(target error) bool { return target == ErrUnknownParameters }

@@ -39,7 +39,9 @@ type Config struct {
 	// Admission says where the key, the body and the fingerprint of a message come from.
 	Admission admission.Config
 
-	// Version names the program in the properties of dead letters. Empty leaves it out.
+	// Program and Version name the program that works. They are stored with each inbox record and set on each message that is
+	// dead-lettered, since only the handler of that program knows what its messages mean. Empty leaves them out.
+	Program string
 	Version string
 	// Logger takes the log lines. Defaults to none.
 	Logger *slog.Logger

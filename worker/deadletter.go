@@ -19,7 +19,9 @@ const (
 	PropertyArrivedHash = "orderworker-arrived-hash"
 	// PropertyPaths lists the JSON pointers at which a conflict differs, one a line. One that holds a control character, such
 	// as a line feed, is written as a string of JSON, in quotes; every other begins with a slash.
-	PropertyPaths   = "orderworker-paths"
+	PropertyPaths = "orderworker-paths"
+	// PropertyProgram and PropertyVersion name the program that dead-lettered the message.
+	PropertyProgram = "orderworker-program"
 	PropertyVersion = "orderworker-version"
 )
 
@@ -38,7 +40,7 @@ type deadLetterNote struct {
 }
 
 // noteOf writes the note for a result. Every text in it is clean and bounded.
-func noteOf(r Result, version string) deadLetterNote {
+func noteOf(r Result, program, version string) deadLetterNote {
 	n := deadLetterNote{
 		reason:      clip(r.Reason, maxReason),
 		description: clip(r.Detail, maxDescription),
@@ -50,6 +52,7 @@ func noteOf(r Result, version string) deadLetterNote {
 		}
 	}
 	set(PropertyReason, r.Reason)
+	set(PropertyProgram, program)
 	set(PropertyVersion, version)
 	if !r.Admitted {
 		return n

@@ -56,7 +56,7 @@ func TestAConflictSaysOnWhichSideAValueIsMissing(t *testing.T) {
 			r := r
 			r.Differences = tt.differences
 			require.Contains(t, describe(r), tt.says)
-			require.Equal(t, tt.lines, noteOf(r, "").properties[PropertyPaths])
+			require.Equal(t, tt.lines, noteOf(r, "", "").properties[PropertyPaths])
 		})
 	}
 }

@@ -32,6 +32,9 @@ type Commit struct {
 	MessageID      string
 	SequenceNumber int64
 	EnqueuedAt     time.Time
+	// Program and ProgramVersion name the program whose handler made Documents.
+	Program        string
+	ProgramVersion string
 	// Documents has the guard first. Its creation decides.
 	Documents []Document
 }
@@ -42,6 +45,12 @@ type Record struct {
 	// Key is the text of the key under which it was committed, empty when the document does not say.
 	Key     string
 	Attempt string
+	// Program and ProgramVersion name the program that committed it, empty when the document does not say.
+	Program        string
+	ProgramVersion string
+	// Unknown says in what way the record was written by a version of the product that this one does not understand, such as
+	// "version 2" or "state claimed". Empty for a record that it does. Such a record is never judged equal.
+	Unknown string
 	// Fingerprint is nil when the document carries no usable hash.
 	Fingerprint *fingerprint.Fingerprint
 	Type        string

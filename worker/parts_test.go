@@ -52,7 +52,7 @@ func TestANoteIsBoundedInTotal(t *testing.T) {
 	for range maxDifferences {
 		r.Differences = append(r.Differences, fingerprint.Difference{Path: long})
 	}
-	n := noteOf(r, long)
+	n := noteOf(r, "", long)
 	total := len(n.reason) + len(n.description)
 	for name, value := range n.properties {
 		total += len(name) + len(value.(string))

@@ -41,6 +41,8 @@ type Pipeline struct {
 	handler        Handler
 	handlerTimeout time.Duration
 	storeTimeout   time.Duration
+	program        string
+	version        string
 	crew           *crew // nil outside of a worker
 }
 
@@ -57,7 +59,7 @@ func NewPipeline(c Config, s Store, h Handler) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout}, nil
+	return &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout, program: c.Program, version: c.Version}, nil
 }
 
 // Process makes one pass: admit, handle, commit, judge. It writes to the store and settles nothing. A message that is
@@ -128,6 +130,8 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 		MessageID:      message.MessageID,
 		SequenceNumber: message.SequenceNumber,
 		EnqueuedAt:     message.EnqueuedAt,
+		Program:        p.program,
+		ProgramVersion: p.version,
 	}}
 }
 

@@ -30,7 +30,7 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	case complete, abandon:
 		s = w.settle(ctx, d, a, deadLetterNote{})
 	case deadLetter:
-		s = w.settle(ctx, d, a, noteOf(r, w.config.Version))
+		s = w.settle(ctx, d, a, noteOf(r, w.config.Program, w.config.Version))
 	}
 	<-w.settling
 	w.settled(d, r, a, s)

@@ -39,6 +39,7 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 		HandlerTimeout:   c.handlerTimeout,
 		DrainTimeout:     c.drainTimeout,
 		Admission:        a,
+		Program:          c.program.Name,
 		Version:          version(),
 		Logger:           log,
 		Observer:         c.onlooker(log),

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
@@ -84,7 +83,7 @@ func (e *env) sendOrdersQuietly(n int) {
 }
 
 func sendRaw(t require.TestingT, b *servicebus.Broker, id, body string) {
-	_, err := b.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: id}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)}})
+	_, err := b.Send("orders", servicebus.Message{Properties: &servicebus.Properties{MessageID: id}, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(body)}})
 	require.NoError(t, err)
 }
 
@@ -147,7 +146,7 @@ func TestADisabledQueueIsWaitedFor(t *testing.T) {
 }
 
 func TestAMessageThatMakesTheClientPanicTakesNoOtherDown(t *testing.T) {
-	poison := map[string]amqp.Map{
+	poison := map[string]servicebus.Map{
 		"an integer as dead-letter reason": {{Key: "DeadLetterReason", Value: int32(1)}},
 		"a boolean as description":         {{Key: "DeadLetterErrorDescription", Value: true}},
 		"null as dead-letter reason":       {{Key: "DeadLetterReason", Value: nil}},
@@ -156,10 +155,10 @@ func TestAMessageThatMakesTheClientPanicTakesNoOtherDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, servicebus.Queue{MaxDeliveryCount: 4, LockDuration: 30 * time.Second}, func(e *env) {
 				e.sendOrdersQuietly(3)
-				_, err := e.broker.Send("orders", amqp.Message{
-					Properties:            &amqp.Properties{MessageID: "poison"},
+				_, err := e.broker.Send("orders", servicebus.Message{
+					Properties:            &servicebus.Properties{MessageID: "poison"},
 					ApplicationProperties: properties,
-					BodyKind:              amqp.BodyData,
+					BodyKind:              servicebus.BodyData,
 					Data:                  [][]byte{[]byte(`{}`)},
 				})
 				require.NoError(e, err)
@@ -216,7 +215,7 @@ func TestTokensAreRefreshedForDays(t *testing.T) {
 }
 
 func TestABrokerThatFallsSilentIsNoticed(t *testing.T) {
-	for _, mute := range []amqp.Mute{amqp.MuteAll, amqp.MuteFrames} {
+	for _, mute := range []servicebus.Mute{servicebus.MuteAll, servicebus.MuteFrames} {
 		t.Run(fmt.Sprint(mute), func(t *testing.T) {
 			bubble(t, servicebus.Queue{}, func(e *env) {
 				w := e.start(worker.Config{})
@@ -224,7 +223,7 @@ func TestABrokerThatFallsSilentIsNoticed(t *testing.T) {
 				e.broker.SetMute(mute)
 				e.sendOrdersQuietly(5)
 				e.await(10*time.Minute, "not ready", func() bool { return !w.Health().Ready })
-				e.broker.SetMute(amqp.Speaking)
+				e.broker.SetMute(servicebus.Speaking)
 				e.await(5*time.Minute, "drained", e.drained)
 				e.await(5*time.Minute, "ready", func() bool { return w.Health().Ready })
 				require.Equal(e, 5, e.mem.Len())

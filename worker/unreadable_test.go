@@ -11,7 +11,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/reason"
@@ -24,11 +23,11 @@ func TestAMessageThatTheClientCannotReadTakesNoOtherDown(t *testing.T) {
 		property any
 		before   int // messages in front of it
 	}{
-		{"a decimal128 at the front", amqp.Decimal128{1}, 0},
-		{"a decimal128 behind others", amqp.Decimal128{1}, 3},
-		{"a decimal64 behind many", amqp.Decimal64{1}, 40},
-		{"a decimal32 in a list", amqp.List{amqp.Decimal32{1}}, 1},
-		{"a char", amqp.Char('x'), 1},
+		{"a decimal128 at the front", servicebus.Decimal128{1}, 0},
+		{"a decimal128 behind others", servicebus.Decimal128{1}, 3},
+		{"a decimal64 behind many", servicebus.Decimal64{1}, 40},
+		{"a decimal32 in a list", servicebus.List{servicebus.Decimal32{1}}, 1},
+		{"a char", servicebus.Char('x'), 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -36,10 +35,10 @@ func TestAMessageThatTheClientCannotReadTakesNoOtherDown(t *testing.T) {
 				for i := range tt.before {
 					sendRaw(e, e.broker, fmt.Sprintf("before-%d", i), `{"n":1}`)
 				}
-				_, err := e.broker.Send("orders", amqp.Message{
-					Properties:            &amqp.Properties{MessageID: "poison"},
-					ApplicationProperties: amqp.Map{{Key: "price", Value: tt.property}},
-					BodyKind:              amqp.BodyData,
+				_, err := e.broker.Send("orders", servicebus.Message{
+					Properties:            &servicebus.Properties{MessageID: "poison"},
+					ApplicationProperties: servicebus.Map{{Key: "price", Value: tt.property}},
+					BodyKind:              servicebus.BodyData,
 					Data:                  [][]byte{[]byte(`{}`)},
 				})
 				require.NoError(e, err)

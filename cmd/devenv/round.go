@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
 // maxBacklog is the number of messages on the queue above which no more are sent, so that every round can be drained.
@@ -109,11 +109,11 @@ func (r *round) send(ctx context.Context) error {
 }
 
 func (r *round) sendOne(m traffic.Message) error {
-	kind := amqp.Symbol("application/json")
+	kind := servicebus.Symbol("application/json")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seq, err := r.env.Broker.Send(r.env.Queue.Name, amqp.Message{
-		Properties: &amqp.Properties{MessageID: m.ID, ContentType: &kind}, BodyKind: amqp.BodyData, Data: [][]byte{m.Body},
+	seq, err := r.env.Broker.Send(r.env.Queue.Name, servicebus.Message{
+		Properties: &servicebus.Properties{MessageID: m.ID, ContentType: &kind}, BodyKind: servicebus.BodyData, Data: [][]byte{m.Body},
 	})
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
 // A .NET sender makes such a property of a decimal. The client library cannot decode it, and loses its link over it.
@@ -15,9 +15,9 @@ func TestALetterThatTheClientCannotReadIsListedAndRefused(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		w.bury("Odd", message("1", `{"n":1}`))
 		ttl := uint32(1)
-		_, err := w.Send("orders", amqp.Message{
-			Header: &amqp.Header{TTL: &ttl}, Properties: &amqp.Properties{MessageID: "2"}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(`{"n":2}`)},
-			ApplicationProperties: amqp.Map{{Key: "price", Value: amqp.Decimal128{1}}},
+		_, err := w.Send("orders", servicebus.Message{
+			Header: &servicebus.Header{TTL: &ttl}, Properties: &servicebus.Properties{MessageID: "2"}, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(`{"n":2}`)},
+			ApplicationProperties: servicebus.Map{{Key: "price", Value: servicebus.Decimal128{1}}},
 		})
 		require.NoError(t, err)
 		time.Sleep(time.Second) // it expires, for nothing else can put it aside

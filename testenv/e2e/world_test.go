@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/cosmosstore"
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // batchFormat is the message format of a batch: every data section of the body is an encoded message.

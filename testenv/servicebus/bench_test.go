@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 

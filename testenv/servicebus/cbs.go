@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // A grant is a token that a connection has put for a path.

@@ -11,7 +11,7 @@ import (
 	goamqp "github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 

@@ -1,7 +1,7 @@
 package servicebus
 
 import (
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // SetStatus lets a queue be used, or not. Links that it no longer allows are detached with

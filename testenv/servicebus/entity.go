@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // Status says what a queue lets happen, in the words of the service.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"sync"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 func isNone(a fault.Action) bool { return a.Kind == fault.None && a.Delay == 0 && a.Do == nil }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // Counts are the numbers of messages of a queue by state.

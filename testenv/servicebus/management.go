@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // maxPeekBytes bounds the messages of one reply, in bytes; at least one message is always returned.

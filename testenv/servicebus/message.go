@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // state is where a message is in its life, apart from being locked.

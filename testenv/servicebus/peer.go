@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // A peer is what the broker knows of one connection.

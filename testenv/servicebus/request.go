@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // A request is one request at $cbs or at a $management node.

@@ -3,8 +3,8 @@ package servicebus
 import (
 	"time"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // The error conditions of Service Bus.

@@ -8,8 +8,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/cosmosdb"
 	"github.com/orderworker/orderworker/testenv/servicebus"
@@ -150,7 +149,7 @@ func TestPeekTellsWhichMessagesAreMeantAndWhichHaveOneKey(t *testing.T) {
 	t.Parallel()
 	env, settings := serve(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection = false }})
 	for _, body := range []string{`{"a":1}`, `{ "a": 1.0 }`, `{"a":2}`, `not json`} {
-		_, err := env.Broker.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: "7"}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)}})
+		_, err := env.Broker.Send("orders", servicebus.Message{Properties: &servicebus.Properties{MessageID: "7"}, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(body)}})
 		require.NoError(t, err)
 	}
 	settings["WORKER_KEY"] = "message-id"
@@ -215,7 +214,7 @@ func TestPeekShowsWhatWouldBeDecidedAndTouchesNothing(t *testing.T) {
 	t.Parallel()
 	env, settings := serve(t, testenv.Options{})
 	for _, m := range []struct{ id, body string }{{"1", `{"a":1}`}, {"2", `not json`}, {"", `{"a":1}`}} {
-		_, err := env.Broker.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: m.id}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(m.body)}})
+		_, err := env.Broker.Send("orders", servicebus.Message{Properties: &servicebus.Properties{MessageID: m.id}, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(m.body)}})
 		require.NoError(t, err)
 	}
 	code, r, stderr := checked(t, settings, "--peek", "10")
@@ -232,8 +231,8 @@ func TestPeekShowsWhatWouldBeDecidedAndTouchesNothing(t *testing.T) {
 func TestAMessageThatTheClientCannotReadIsAWarning(t *testing.T) {
 	t.Parallel()
 	env, settings := serve(t, testenv.Options{})
-	_, err := env.Broker.Send("orders", amqp.Message{
-		Properties: &amqp.Properties{MessageID: "1"}, ApplicationProperties: amqp.Map{{Key: "DeadLetterReason", Value: int32(5)}}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte("{}")},
+	_, err := env.Broker.Send("orders", servicebus.Message{
+		Properties: &servicebus.Properties{MessageID: "1"}, ApplicationProperties: servicebus.Map{{Key: "DeadLetterReason", Value: int32(5)}}, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte("{}")},
 	})
 	require.NoError(t, err)
 	code, r, stderr := checked(t, settings, "--peek", "10")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/internal/deadletter"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
@@ -30,8 +29,8 @@ func buried(t *testing.T, n int) (*testenv.Env, map[string]string) {
 	ttl := uint32(1)
 	filler := fmt.Sprintf("%01000d", 0)
 	for i := range n {
-		_, err := env.Broker.Send("orders", amqp.Message{
-			Header: &amqp.Header{TTL: &ttl}, Properties: &amqp.Properties{MessageID: fmt.Sprint("m", i)}, BodyKind: amqp.BodyData,
+		_, err := env.Broker.Send("orders", servicebus.Message{
+			Header: &servicebus.Header{TTL: &ttl}, Properties: &servicebus.Properties{MessageID: fmt.Sprint("m", i)}, BodyKind: servicebus.BodyData,
 			Data: [][]byte{fmt.Appendf(nil, `{"orderId":"%d","filler":"%s"}`, i, filler)},
 		})
 		require.NoError(t, err)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
 	"github.com/orderworker/orderworker/internal/deadletter"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/servicebus"
@@ -54,15 +53,15 @@ func newDesk(t *testing.T) *desk {
 // bury sends a message that has expired already.
 func (d *desk) bury(id, body string) {
 	d.t.Helper()
-	d.buryWith(amqp.Properties{MessageID: id}, body)
+	d.buryWith(servicebus.Properties{MessageID: id}, body)
 }
 
-func (d *desk) buryWith(p amqp.Properties, body string) {
+func (d *desk) buryWith(p servicebus.Properties, body string) {
 	d.t.Helper()
 	before := dead(d.t, d.env)
 	ttl := uint32(1)
-	_, err := d.env.Broker.Send("orders", amqp.Message{
-		Header: &amqp.Header{TTL: &ttl}, Properties: &p, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)},
+	_, err := d.env.Broker.Send("orders", servicebus.Message{
+		Header: &servicebus.Header{TTL: &ttl}, Properties: &p, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(body)},
 	})
 	require.NoError(d.t, err)
 	for dead(d.t, d.env) == before {
@@ -163,8 +162,8 @@ func TestACompressedBodyIsShownAsTheWorkerReadsIt(t *testing.T) {
 	_, err := z.Write([]byte(`{"amount":40}`))
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
-	encoding := amqp.Symbol("gzip")
-	d.buryWith(amqp.Properties{MessageID: "m5", ContentEncoding: &encoding}, compressed.String())
+	encoding := servicebus.Symbol("gzip")
+	d.buryWith(servicebus.Properties{MessageID: "m5", ContentEncoding: &encoding}, compressed.String())
 	require.Regexp(t, `Body \(data, \d+ bytes, as the worker reads it\)\n  {"amount":40}\n`, d.ok("show", "5"))
 	require.Contains(t, d.ok("show", "5", "--body", "4"), "as the worker reads it, the beginning)\n  {\"am\n")
 }

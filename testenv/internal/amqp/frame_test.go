@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 // frames pairs bodies with their encodings, which follow the field tables of amqp-core-transport section 2.7.

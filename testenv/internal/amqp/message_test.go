@@ -8,7 +8,7 @@ import (
 	goamqp "github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/amqp"
+	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
 func ptr[T any](v T) *T { return &v }

@@ -142,7 +142,7 @@ func TestABatchThatIsNotAtomicIsNeverCalledADuplicate(t *testing.T) {
 	t.Run("a guard that was created without its line", func(t *testing.T) {
 		inBubble(t, setup{}, func(e *env) {
 			c := commit("1", body, lines(1)...)
-			guard := fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":{},"request":{"key":"1","attempt":%q,"hash":%q,
+			guard := fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":{},"request":{"version":1,"key":"1","attempt":%q,"hash":%q,
 				"parameters":{"v":1,"alg":"sha256","form":"json"},"parts":["line-1"]}}`, c.Attempt, c.Fingerprint.Hash)
 			a := batchReply(207, 201, 500)
 			a.Do = func() { require.NoError(e.t, e.account.Seed(database, container, guard)) }

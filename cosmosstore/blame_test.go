@@ -208,7 +208,7 @@ func TestAListOfPartsThatNobodyCommittedIsNotReadToItsEnd(t *testing.T) {
 		for i := range 10_000 {
 			names += fmt.Sprintf(`,"line-%d"`, i+1)
 		}
-		require.NoError(e.t, e.account.Seed(database, container, fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":%s,"request":{"key":"1",
+		require.NoError(e.t, e.account.Seed(database, container, fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":%s,"request":{"version":1,"key":"1",
 			"hash":%q,"parameters":{"v":1,"alg":"sha256","form":"json"},"parts":[%s]}}`, body, c.Fingerprint.Hash, names)))
 		o := e.commit(c)
 		require.Equal(e.t, worker.Incomplete, judge(c, o, body))

@@ -25,7 +25,7 @@
 //
 //	{ "id": "1042", "pk": "1042", "type": "order", "order": { ...content... },
 //	  "exactNumbers": { "/amount": "12345678901234567890" },
-//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "hash": "...", "parameters": {...}, "attempt": "...",
+//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "program": "shop", "programVersion": "1.4.0", "hash": "...", "parameters": {...}, "attempt": "...",
 //	               "sequenceNumber": 7, "enqueuedAt": "...", "committedAt": "...", "parts": ["line-1"] } }
 //
 //	{ "id": "1042~part.line-1", "pk": "1042", "type": "line", "line": { ...content... },
@@ -35,6 +35,14 @@
 // parts that have one. A later change of a document by others must leave request alone. With [Options.InboxRecords] the guard is
 // a document of its own, {"id": "1042~part.marker", "type": "marker", "request": {...}, "ttl": ...}, and the others are as
 // above.
+//
+// # How the stored format evolves
+//
+// The member request has a version, which is 1. A version that this package does not know, none at all, or a state other than
+// committed (a record without a state is committed) makes a record unreadable: [worker.Record.Unknown] says so, and it is never
+// judged equal, since a newer worker may store there what is not committed yet. A reader ignores members that it does not
+// know, so a member whose absence changes no judgement may be added to version 1, as program and programVersion were;
+// anything else needs a new version.
 //
 // # What it costs
 //

@@ -211,7 +211,7 @@ func TestATimeToLiveIsWrittenWhereItIsAskedFor(t *testing.T) {
 func TestWhateverStandsThereIsReadAndNeverTakenForEqual(t *testing.T) {
 	const body = `{"amount":40}`
 	request := func(members string) string {
-		return `{"id":"x-1","pk":"x-1","type":"order","order":{"amount":40},"request":{` + members + `}}`
+		return `{"id":"x-1","pk":"x-1","type":"order","order":{"amount":40},"request":{"version":1,` + members + `}}`
 	}
 	own := commit("x-1", body)
 	hash, rec := fmt.Sprintf(`"hash":%q`, own.Fingerprint.Hash), `"parameters":{"v":1,"alg":"sha256","form":"json"}`

@@ -20,6 +20,10 @@ type finder struct {
 
 // complete adds to a record what its judgement needs: the content that a marker has not, and the parts that are missing.
 func (f finder) complete(ctx context.Context, r stored) (*worker.Record, error) {
+	if r.Unknown != "" { // what its parts are is not known either
+		r.DocumentID = f.documentID
+		return &r.Record, nil
+	}
 	if err := f.addContent(ctx, &r); err != nil {
 		return nil, err
 	}

@@ -33,14 +33,13 @@ func parseRecord(id string, body []byte) (stored, error) {
 	if json.Unmarshal(body, &doc) != nil || stringOf(doc[memberID]) != id {
 		return stored{}, errNotTheDocument
 	}
-	r := stored{Record: worker.Record{DocumentID: id, Type: stringOf(doc[memberType])}}
-	if content := doc[r.Type]; r.Type != "" && len(content) > 0 && content[0] == '{' {
-		r.Content = restoreNumbers(content, textsOf(doc[memberExact]))
-	}
+	r := stored{Record: worker.Record{DocumentID: id, Type: stringOf(doc[memberType]), Content: contentOf(doc)}}
 	var req map[string]json.RawMessage
 	if json.Unmarshal(doc[memberRequest], &req) != nil {
 		req = nil
 	}
+	r.Unknown = unknownFormat(req)
+	r.Program, r.ProgramVersion = stringOf(req["program"]), stringOf(req["programVersion"])
 	r.Key = stringOf(req["key"])
 	r.Attempt = stringOf(req["attempt"])
 	r.MessageID = stringOf(req["messageId"])
@@ -60,6 +59,15 @@ func parseRecord(id string, body []byte) (stored, error) {
 		r.expires = nil
 	}
 	return r, nil
+}
+
+// contentOf returns the content of a stored document, with its numbers as they were sent, or nil.
+func contentOf(doc map[string]json.RawMessage) []byte {
+	kind := stringOf(doc[memberType])
+	if content := doc[kind]; kind != "" && len(content) > 0 && content[0] == '{' {
+		return restoreNumbers(content, textsOf(doc[memberExact]))
+	}
+	return nil
 }
 
 // attemptOf returns the attempt in a stored document, and false when the text is not the document with this id.

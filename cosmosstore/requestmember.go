@@ -10,7 +10,7 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// requestVersion is the version of the request member. A reader takes what it knows from any version.
+// requestVersion is the version of the request member that this package writes, and the only one that it reads.
 const requestVersion = 1
 
 // largestExact is the largest whole number up to which a double holds every whole number.
@@ -29,10 +29,11 @@ type requestMember struct {
 func (r requestMember) encode(w *writer) {
 	c := r.commit
 	w.begin()
-	w.number("version", requestVersion)
+	w.number(memberVersion, requestVersion)
 	w.string("key", c.Key.String())
 	w.string("messageId", c.MessageID)
 	if r.part == "" {
+		encodeProgram(w, c.Program, c.ProgramVersion)
 		r.encodeHash(w)
 	}
 	w.string("attempt", c.Attempt)
@@ -48,6 +49,16 @@ func (r requestMember) encode(w *writer) {
 		w.string("guard", c.DocumentID)
 	}
 	w.end()
+}
+
+// encodeProgram writes which program made the documents, if the commit says so.
+func encodeProgram(w *writer, name, version string) {
+	if name != "" {
+		w.string("program", name)
+	}
+	if version != "" {
+		w.string("programVersion", version)
+	}
 }
 
 func (r requestMember) encodeHash(w *writer) {

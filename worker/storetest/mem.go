@@ -100,6 +100,7 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) docum
 	f := c.Fingerprint
 	doc.record = worker.Record{
 		DocumentID: c.DocumentID, Key: c.Key.String(), Attempt: c.Attempt, Fingerprint: &f,
+		Program: c.Program, ProgramVersion: c.ProgramVersion,
 		Type: d.Type, Content: bytes.Clone(d.Content),
 		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now,
 	}

@@ -35,7 +35,7 @@ const (
 	broken                 // the connection failed after the request may have been sent
 	timedOut               // the time was up, or the caller gave up
 	noToken                // the credential gave no token
-	severalRegions         // the store itself refused to send a write, see sentry
+	severalRegions         // the store itself refused to send a write, see requestPolicy
 )
 
 // answer is what one operation got, as plain values.
@@ -53,7 +53,7 @@ type answer struct {
 // Nothing of it quotes a URL or a body: both hold the ids of messages.
 func answerTo(err error) answer {
 	if e, ok := errors.AsType[*tokenError](err); ok {
-		return answer{failure: noToken, text: "no token for the account: " + tokenText(e.err)}
+		return answer{failure: noToken, text: "no token for the account: " + tokenText(e.error)}
 	}
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		if e.RawResponse == nil {

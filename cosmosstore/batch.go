@@ -42,10 +42,10 @@ func parseBatch(body []byte) []batchResult {
 // blame is the order in which the classes of the operations decide. What lets the whole batch be sent again comes first.
 var blame = [...]class{contended, unavailable, unclear, exists, tooLarge, partitionFull, misconfigured, refused, senseless}
 
-// judgeBatch says what a batch of n creates came to whose reply had this HTTP status. The first guards operations create
+// judgeBatch says what a batch of n creates came to whose reply had this HTTP status. The first records operations create
 // documents that can be judged. It is a pure function: only the codes of the operations count, and the HTTP status only
 // where it contradicts them.
-func judgeBatch(status int, results []batchResult, n, guards int) batchVerdict {
+func judgeBatch(status int, results []batchResult, n, records int) batchVerdict {
 	if len(results) != n {
 		return batchVerdict{class: senseless}
 	}
@@ -57,7 +57,7 @@ func judgeBatch(status int, results []batchResult, n, guards int) batchVerdict {
 			created++
 		}
 	}
-	for i := range guards {
+	for i := range records {
 		if classes[i] == exists {
 			return batchVerdict{class: exists, index: i}
 		}

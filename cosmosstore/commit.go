@@ -16,13 +16,13 @@ const maxTries = 6
 // transactional batch whose first operation creates the guard. A write whose outcome is unknown is repeated as it is, with
 // its nonce, so that its own document is recognised.
 func (s *Store) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, error) {
-	ctx, t := withTally(ctx)
+	ctx, t := withStats(ctx)
 	o, err := s.commit(ctx, t, c)
 	o.Calls, o.Charge = t.sum()
 	return o, err
 }
 
-func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.Outcome, error) {
+func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (worker.Outcome, error) {
 	sess, err := s.writable(ctx)
 	if err != nil {
 		return worker.Outcome{}, err
@@ -37,7 +37,7 @@ func (s *Store) commit(ctx context.Context, t *tally, c worker.Commit) (worker.O
 	if s.opts.Lifetime.outlives(c.Documents[0].TTL) {
 		s.shortGuard.Do(func() { s.forgetful(ctx, guardWarnings(s.opts, c.Documents[0])) })
 	}
-	k := &committer{store: s, sess: sess, tally: t, plan: p, documentID: c.DocumentID}
+	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID}
 	for try := 1; try <= maxTries; try++ {
 		if try > 1 && !k.last.found() && !pause(ctx, backoff(try-1)) {
 			break
@@ -60,7 +60,7 @@ func (w written) found() bool { return w.class == exists }
 type committer struct {
 	store      *Store
 	sess       *session
-	tally      *tally
+	stats      *requestStats
 	plan       plan
 	documentID string
 	last       written
@@ -71,20 +71,20 @@ type committer struct {
 func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err error) {
 	w := k.last
 	if w.op == opBatchCreate {
-		k.tally.known() // the batch was rolled back, and its reply says so
+		k.stats.known() // the batch was rolled back, and its reply says so
 	}
 	switch w.class {
 	case done:
 		return worker.Outcome{Created: true}, true, nil
 	case exists:
-		return k.meet(ctx)
+		return k.handleConflict(ctx)
 	case unclear, contended:
 		return worker.Outcome{}, false, nil
 	}
 	if w.class != unavailable {
 		k.store.report(ctx, w.op, w.answer, k.documentID)
 	}
-	if w.class == senseless || k.tally.ambiguous() && blamesMessage(w.class) {
+	if w.class == senseless || k.stats.ambiguous() && blamesMessage(w.class) {
 		// The answer says nothing, or an earlier one was lost: the documents may be there.
 		if r, err := k.readBack(ctx); r != nil || err != nil || w.class == senseless {
 			return worker.Outcome{Existing: r}, r != nil || err != nil, err
@@ -104,9 +104,9 @@ func (k *committer) fail(ctx context.Context) error {
 		if w.class == misconfigured {
 			k.store.forget(k.sess)
 		}
-		return k.mayBeStored(storeError(w.op, w.class, w.answer, k.tally.ambiguous()))
+		return k.mayBeStored(storeError(w.op, w.class, w.answer, k.stats.ambiguous()))
 	}
-	ambiguous := k.tally.ambiguous()
+	ambiguous := k.stats.ambiguous()
 	if err := k.storesFault(ctx); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (k *committer) fail(ctx context.Context) error {
 // mayBeStored adds to an error that blames the message what a lost answer leaves open.
 func (k *committer) mayBeStored(err error) error {
 	if u, ok := errors.AsType[*worker.UnstorableError](err); ok {
-		u.Detail += lostAnswer(k.tally.ambiguous())
+		u.Detail += lostAnswer(k.stats.ambiguous())
 	}
 	return err
 }
@@ -151,7 +151,7 @@ func (k *committer) giveUp(ctx context.Context) error {
 	}
 	a := w.answer
 	if a.failure == timedOut {
-		a = timedOutAfter(k.tally.lastAnswer())
+		a = timedOutAfter(k.stats.lastAnswer())
 	}
-	return outOfTime(ctx, storeError(w.op, w.class, a, k.tally.ambiguous()))
+	return outOfTime(ctx, storeError(w.op, w.class, a, k.stats.ambiguous()))
 }

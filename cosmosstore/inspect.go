@@ -39,30 +39,30 @@ type StoredDocument struct {
 // Inspect returns what is stored for a document id, for people to look at, or [worker.ErrNotFound]. Its errors are those of
 // [Store.Find].
 func (s *Store) Inspect(ctx context.Context, documentID string) (Inspection, error) {
-	ctx, t := withTally(ctx)
+	ctx, t := withStats(ctx)
 	i, err := s.inspect(ctx, documentID)
 	i.Calls, i.Charge = t.sum()
 	return i, err
 }
 
 func (s *Store) inspect(ctx context.Context, documentID string) (Inspection, error) {
-	r, err := s.Find(ctx, documentID)
+	l, err := s.lookup(ctx, documentID)
 	if err != nil {
 		return Inspection{}, err
 	}
-	sess, err := s.session(ctx)
+	r, err := l.find(ctx)
 	if err != nil {
 		return Inspection{}, err
 	}
 	i := Inspection{Record: r}
-	for _, p := range storedParts(sess.layout, r) {
-		g := s.readSurely(ctx, sess, documentID, p.id, "")
-		switch g.class {
-		case done:
-			i.Documents = append(i.Documents, storedDocument(p, g.body))
-		case absent, lagging, refused, senseless:
-		default:
-			return i, outOfTime(ctx, storeError(opRead, g.class, g.answer, false))
+	for _, p := range storedParts(l.sess.layout, r) {
+		f, err := l.one(ctx, p.id, nil)
+		if err != nil {
+			return i, err
+		}
+		if f.document != nil {
+			i.Documents = append(i.Documents, StoredDocument{ID: p.id, Name: p.name, Type: stringOf(f.document[memberType]),
+				Content: f.content(), Body: f.body, ETag: stringOf(f.document["_etag"]), ModifiedAt: f.modifiedAt()})
 		}
 	}
 	return i, nil
@@ -73,25 +73,11 @@ type storedPart struct{ id, name string }
 
 func storedParts(l layout, r worker.Record) []storedPart {
 	var parts []storedPart
-	if l.markers {
-		parts = append(parts, storedPart{id: markerID(r.DocumentID)})
+	for _, id := range l.recordIDs(r.DocumentID) {
+		parts = append(parts, storedPart{id: id})
 	}
-	parts = append(parts, storedPart{id: r.DocumentID})
 	for _, name := range r.Parts[:min(len(r.Parts), maxOperations)] {
 		parts = append(parts, storedPart{identity.PartDocumentID(r.DocumentID, name), name})
 	}
 	return parts
-}
-
-func storedDocument(p storedPart, body []byte) StoredDocument {
-	d := StoredDocument{ID: p.id, Name: p.name, Body: body}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil {
-		return d
-	}
-	d.Type, d.Content, d.ETag = stringOf(members[memberType]), contentOf(members), stringOf(members["_etag"])
-	if ts := wholeNumberOf(members["_ts"]); ts > 0 {
-		d.ModifiedAt = time.Unix(ts, 0).UTC()
-	}
-	return d
 }

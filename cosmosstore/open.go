@@ -18,7 +18,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, account: &account{}, log: o.Logger, sends: o.Transport}
+	s := &Store{opts: o, requests: &requestPolicy{timeout: o.RequestTimeout}, log: o.Logger, sends: o.Transport}
 	if o.Key != "" {
 		key, err := azcosmos.NewKeyCredential(string(o.Key))
 		if err != nil {

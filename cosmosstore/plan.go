@@ -29,9 +29,9 @@ const batchOverhead = len(`{"operationType":"Create","resourceBody":},`)
 type plan struct {
 	partition string
 	docs      []planned
-	// guards is how many of docs, from the first, carry the request of the whole message, so that one that stands in the
+	// records is how many of docs, from the first, carry the request of the whole message, so that one that stands in the
 	// way can be judged: the guard, and with markers the handler's first document too.
-	guards int
+	records int
 	// rounded is how many numbers are kept as text too, and roundedBytes what they take. They are told of when the plan is
 	// too large.
 	rounded, roundedBytes int
@@ -49,9 +49,9 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	if err := l.checkCommit(c); err != nil {
 		return plan{}, err
 	}
-	p := plan{partition: c.DocumentID, guards: 1}
+	p := plan{partition: c.DocumentID, records: 1}
 	if l.markers {
-		p.guards = 2
+		p.records = 2
 		l.add(&p, "", envelope{id: markerID(c.DocumentID), kind: markerType, request: requestMember{commit: c, at: now}, ttl: l.markerTTL})
 	}
 	for i, d := range c.Documents {
@@ -71,6 +71,23 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 		l.add(&p, name, e)
 	}
 	return p, p.checkBounds()
+}
+
+// recordIDs are the ids of the documents that may carry the record of a message, the inbox record first.
+func (l layout) recordIDs(documentID string) []string {
+	if l.markers {
+		return []string{markerID(documentID), documentID}
+	}
+	return []string{documentID}
+}
+
+// recordIDs are the ids of the documents of the plan that carry the record of the message.
+func (p plan) recordIDs() []string {
+	var ids []string
+	for _, d := range p.docs[:p.records] {
+		ids = append(ids, d.id)
+	}
+	return ids
 }
 
 // markerID is the id of the marker of a message.

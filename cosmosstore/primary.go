@@ -29,17 +29,6 @@ func (s *Store) readPrimary(ctx context.Context, sess *session, partition, id st
 	return judgeRead(a, text, resp.RawResponse.Header.Get(headerSessionToken))
 }
 
-// look is a way to read one document.
-type look func(ctx context.Context, sess *session, partition, id, token string) reading
-
-// readSurely reads one document where it must be if it exists, or as ever when nothing is learnt there.
-func (s *Store) readSurely(ctx context.Context, sess *session, partition, id, token string) reading {
-	if g := s.readPrimary(ctx, sess, partition, id); g.class == done || g.class == absent {
-		return g
-	}
-	return s.read(ctx, sess, partition, id, token)
-}
-
 // judgeRead says what the reply to a batch of one read came to. It is a pure function.
 func judgeRead(whole answer, text []byte, token string) reading {
 	results := parseBatch(text)

@@ -87,7 +87,7 @@ func answerFrom(r *http.Response, err error) answer {
 // storesFault finds out whose fault it is that the last write was not accepted. Nil means that it is this message's: the
 // store answers as it should, and has accepted a write of another message not many refusals ago.
 func (k *committer) storesFault(ctx context.Context) error {
-	w, ambiguous := k.last, k.tally.ambiguous()
+	w, ambiguous := k.last, k.stats.ambiguous()
 	err := k.probeAll(ctx)
 	if err == nil && k.store.standing.refuse(k.documentID) {
 		k.store.standing.doubt(w.op)

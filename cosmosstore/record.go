@@ -2,7 +2,6 @@ package cosmosstore
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 	"time"
 
@@ -10,10 +9,7 @@ import (
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
-// errNotTheDocument is the error for a reply that is not the document that was asked for.
-var errNotTheDocument = errors.New("the reply is not the document that was asked for")
-
-// stored is a stored document that stands for a message.
+// stored is the record of a message as it is stored.
 type stored struct {
 	worker.Record
 	// expires are the times to live of its parts in seconds, by name, for those that have one.
@@ -26,31 +22,60 @@ func (s stored) expired(part string, now time.Time) bool {
 	return ok && now.Sub(s.CommittedAt) > time.Duration(ttl)*time.Second-time.Minute
 }
 
-// parseRecord reads a stored document. It is lenient: whoever wrote the document, what is missing or of another type is
-// left empty, and the judgement says what that means. It fails only when the text is not the document with this id.
-func parseRecord(id string, body []byte) (stored, error) {
-	var doc map[string]json.RawMessage
-	if json.Unmarshal(body, &doc) != nil || stringOf(doc[memberID]) != id {
-		return stored{}, errNotTheDocument
+// document is a stored document by its members. A struct would take Id and REQUEST for members of its own.
+type document map[string]json.RawMessage
+
+// parseDocument reads a stored document, and reports whether the text is the one with this id.
+func parseDocument(id string, body []byte) (document, bool) {
+	var d document
+	if json.Unmarshal(body, &d) != nil || stringOf(d[memberID]) != id {
+		return nil, false
 	}
-	r := stored{Record: worker.Record{DocumentID: id, Type: stringOf(doc[memberType]), Content: contentOf(doc)}}
-	var req map[string]json.RawMessage
-	if json.Unmarshal(doc[memberRequest], &req) != nil {
-		req = nil
+	return d, true
+}
+
+// content returns the content of the handler, with its numbers as they were sent, or nil.
+func (d document) content() []byte {
+	kind := stringOf(d[memberType])
+	if content := d[kind]; kind != "" && len(content) > 0 && content[0] == '{' {
+		return restoreNumbers(content, textsOf(d[memberExact]))
 	}
-	r.Unknown = unknownFormat(req)
-	r.Program, r.ProgramVersion = stringOf(req["program"]), stringOf(req["programVersion"])
-	r.Key = stringOf(req["key"])
-	r.Attempt = stringOf(req["attempt"])
-	r.MessageID = stringOf(req["messageId"])
-	r.Fingerprint = fingerprintOf(req["hash"], req["parameters"])
-	r.SequenceNumber = wholeNumberOf(req["sequenceNumber"])
-	r.EnqueuedAt = timeOf(req["enqueuedAt"])
-	r.CommittedAt = timeOf(req["committedAt"])
+	return nil
+}
+
+// request returns the request member, nil when there is none.
+func (d document) request() map[string]json.RawMessage {
+	var r map[string]json.RawMessage
+	if json.Unmarshal(d[memberRequest], &r) != nil {
+		return nil
+	}
+	return r
+}
+
+// attempt returns the attempt that wrote the document, "" when it does not say.
+func (d document) attempt() string { return stringOf(d.request()["attempt"]) }
+
+// modifiedAt returns when the service wrote the document last, in whole seconds.
+func (d document) modifiedAt() time.Time {
+	if ts := wholeNumberOf(d["_ts"]); ts > 0 {
+		return time.Unix(ts, 0).UTC()
+	}
+	return time.Time{}
+}
+
+// record reads what the document says of its message. It is lenient, since any program may have written the document: what is
+// missing or of another type is left empty, and the judgement says what that means.
+func (d document) record() stored {
+	req := d.request()
+	r := stored{Record: worker.Record{
+		DocumentID: stringOf(d[memberID]), Type: stringOf(d[memberType]), Content: d.content(), Unknown: unknownFormat(req),
+		Key: stringOf(req["key"]), Attempt: stringOf(req["attempt"]), MessageID: stringOf(req["messageId"]),
+		Program: stringOf(req["program"]), ProgramVersion: stringOf(req["programVersion"]),
+		Fingerprint: fingerprintOf(req["hash"], req["parameters"]), SequenceNumber: wholeNumberOf(req["sequenceNumber"]),
+		EnqueuedAt: timeOf(req["enqueuedAt"]), CommittedAt: timeOf(req["committedAt"]),
+	}}
 	if r.CommittedAt.IsZero() {
-		if ts := wholeNumberOf(doc["_ts"]); ts > 0 {
-			r.CommittedAt = time.Unix(ts, 0).UTC()
-		}
+		r.CommittedAt = d.modifiedAt()
 	}
 	if json.Unmarshal(req["parts"], &r.Parts) != nil {
 		r.Parts = nil // not an array of texts
@@ -58,29 +83,7 @@ func parseRecord(id string, body []byte) (stored, error) {
 	if json.Unmarshal(req["partTTLs"], &r.expires) != nil {
 		r.expires = nil
 	}
-	return r, nil
-}
-
-// contentOf returns the content of a stored document, with its numbers as they were sent, or nil.
-func contentOf(doc map[string]json.RawMessage) []byte {
-	kind := stringOf(doc[memberType])
-	if content := doc[kind]; kind != "" && len(content) > 0 && content[0] == '{' {
-		return restoreNumbers(content, textsOf(doc[memberExact]))
-	}
-	return nil
-}
-
-// attemptOf returns the attempt in a stored document, and false when the text is not the document with this id.
-func attemptOf(id string, body []byte) (string, bool) {
-	var doc map[string]json.RawMessage // a struct would take Id and REQUEST for members of its own
-	if json.Unmarshal(body, &doc) != nil || stringOf(doc[memberID]) != id {
-		return "", false
-	}
-	var req map[string]json.RawMessage
-	if json.Unmarshal(doc[memberRequest], &req) != nil {
-		return "", true
-	}
-	return stringOf(req["attempt"]), true
+	return r
 }
 
 func stringOf(raw json.RawMessage) string {

@@ -57,11 +57,11 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte(`{"id":"1","type":"id","_ts":1}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := parseRecord("1", body)
-		if err != nil {
-			require.ErrorIs(t, err, errNotTheDocument)
+		d, ok := parseDocument("1", body)
+		if !ok {
 			return
 		}
+		r := d.record()
 		require.Equal(t, "1", r.DocumentID)
 		if r.Fingerprint != nil {
 			require.NotEmpty(t, r.Fingerprint.Hash)
@@ -70,8 +70,7 @@ func FuzzParseRecord(f *testing.F) {
 		if r.Content != nil {
 			require.True(t, json.Valid(r.Content))
 		}
-		_, ok := attemptOf("1", body)
-		require.True(t, ok, "the same text is the same document for both readers")
+		require.Equal(t, r.Attempt, d.attempt())
 	})
 }
 
@@ -88,8 +87,9 @@ func FuzzEncode(f *testing.F) {
 		if err != nil || reserved(pk) {
 			return
 		}
-		r, err := parseRecord(id, p.docs[0].body)
-		require.NoError(t, err)
+		d, ok := parseDocument(id, p.docs[0].body)
+		require.True(t, ok)
+		r := d.record()
 		require.Equal(t, c.Key.String(), r.Key)
 		require.Equal(t, "n", r.Attempt)
 		require.JSONEq(t, string(content), string(r.Content))

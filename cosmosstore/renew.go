@@ -36,7 +36,7 @@ func (s *Store) renewBeside(ctx context.Context, old *session) {
 	if s.closed || s.current != old || s.renewal.cancel != nil || time.Now().Before(s.renewal.after) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), tallyKey{}, nil), s.opts.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(withoutCall(ctx), s.opts.ConnectTimeout)
 	s.renewal.cancel = cancel
 	s.openers.Go(func() {
 		defer cancel()

@@ -103,7 +103,7 @@ func batchReply(resp *http.Response, p plan) written {
 		body = nil
 	}
 	results := parseBatch(body)
-	v := judgeBatch(a.status, results, len(p.docs), p.guards)
+	v := judgeBatch(a.status, results, len(p.docs), p.records)
 	w.class, w.index = v.class, v.index
 	if v.index < len(results) && v.class != done && v.class != senseless {
 		w.op, w.answer = opBatchCreate, results[v.index].answer(a.activity)

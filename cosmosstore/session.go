@@ -62,7 +62,7 @@ func (s *Store) session(ctx context.Context) (*session, error) {
 
 // checkRegions refuses an account that takes writes in several regions.
 func (s *Store) checkRegions() error {
-	if several, _ := s.account.severalWriteRegions(); several {
+	if s.requests.severalRegions.Load() {
 		return storeError(opReadContainer, misconfigured, answerTo(errSeveralRegions), false)
 	}
 	return nil
@@ -73,12 +73,12 @@ func (s *Store) openLocked(ctx context.Context) *opening {
 	if s.opening != nil {
 		return s.opening
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), tallyKey{}, nil), s.opts.ConnectTimeout)
+	ctx, cancel := context.WithTimeout(withoutCall(ctx), s.opts.ConnectTimeout)
 	o := &opening{done: make(chan struct{}), cancel: cancel}
 	s.opening = o
 	s.openers.Go(func() {
 		defer cancel()
-		o.session, o.err = s.open(onLeash(ctx))
+		o.session, o.err = s.open(boundAccountRead(ctx))
 		s.mu.Lock()
 		s.opening = nil
 		switch {
@@ -160,8 +160,8 @@ func (s *Store) newClient() (*azcosmos.Client, error) {
 		ClientOptions: azcore.ClientOptions{
 			Transport:        s.sends,
 			Retry:            policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: 2 * time.Second},
-			PerCallPolicies:  []policy.Policy{leash{}},
-			PerRetryPolicies: []policy.Policy{&sentry{account: s.account, timeout: s.opts.RequestTimeout}},
+			PerCallPolicies:  []policy.Policy{accountReadPolicy{}},
+			PerRetryPolicies: []policy.Policy{s.requests},
 			Telemetry:        policy.TelemetryOptions{ApplicationID: "orderworker"},
 			TracingProvider:  s.opts.Tracing,
 		},

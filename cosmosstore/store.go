@@ -19,12 +19,12 @@ var _ worker.Store = (*Store)(nil)
 // Store is a [worker.Store] over one container of an Azure Cosmos DB account. Make one with [Open]. All methods are safe
 // for concurrent use.
 type Store struct {
-	opts    Options
-	key     azcosmos.KeyCredential // when opts.Key is set
-	http    *http.Client           // nil when opts.Transport is set
-	sends   policy.Transporter
-	account *account
-	log     *slog.Logger
+	opts     Options
+	key      azcosmos.KeyCredential // when opts.Key is set
+	http     *http.Client           // nil when opts.Transport is set
+	sends    policy.Transporter
+	requests *requestPolicy
+	log      *slog.Logger
 
 	openers sync.WaitGroup // goroutines that open or renew a session
 

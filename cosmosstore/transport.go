@@ -9,7 +9,7 @@ import (
 )
 
 // newHTTPClient returns an HTTP client of the store's own. That of azcosmos belongs to the whole process, and cuts a
-// request only after 65 s. There is no timeout here: the sentry bounds every request.
+// request only after 65 s. There is no timeout here: requestPolicy bounds every request.
 //
 // HTTP/2 connections are pinged when nothing has been read for a while, so that one that died in silence is found within
 // five seconds.

@@ -1,0 +1,156 @@
+package cosmosstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// readPauses are the pauses between the reads of a document that refused a create and that no replica shows. A replica
+// catches up within milliseconds; an expired document is gone when the create is tried once more.
+var readPauses = [...]time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond}
+
+// lookup reads what is stored for one message. It is the only way in which documents are read.
+type lookup struct {
+	store      *Store
+	sess       *session
+	documentID string
+	token      string // a session token, or "": reads see what the reply that carried it saw
+	ambiguous  bool   // a write of this call may have happened, which errors say
+}
+
+// found is a document that was read. The zero value says that there is none.
+type found struct {
+	document
+	body  []byte
+	token string
+}
+
+// one looks for a document: by a read, by another after each of the pauses while nothing is learnt, and at last at the primary.
+func (l lookup) one(ctx context.Context, id string, pauses []time.Duration) (found, error) {
+	var g reading
+	for i := 0; ; i++ {
+		g = l.store.read(ctx, l.sess, l.documentID, id, l.token)
+		switch g.class {
+		case done:
+			if d, ok := parseDocument(id, g.body); ok {
+				return found{d, g.body, g.session}, nil
+			}
+			g.class, g.answer.text = senseless, "the reply is not the document that was asked for"
+			l.store.report(ctx, opRead, g.answer, l.documentID)
+		case absent, senseless:
+		case lagging:
+			l.token = "" // what a read without a token finds is true too
+		case refused:
+			if l.token == "" || g.answer.status != http.StatusBadRequest {
+				return l.atPrimary(ctx, id, g)
+			}
+			l.token = "" // a gateway that does not understand the token answers like this
+		default:
+			return found{}, l.failed(ctx, g)
+		}
+		if i >= len(pauses) {
+			return l.atPrimary(ctx, id, g)
+		}
+		if !pause(ctx, pauses[i]/2+rand.N(pauses[i])) {
+			return found{}, l.outOfTime(ctx)
+		}
+	}
+}
+
+// atPrimary is the last look for a document, after the last read came to g. When the primary gives no answer, as with a role
+// that allows no batches, an absence that two reads saw is believed.
+func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, error) {
+	p := l.store.readPrimary(ctx, l.sess, l.documentID, id)
+	if d, ok := parseDocument(id, p.body); ok && p.class == done {
+		return found{d, p.body, p.session}, nil
+	}
+	switch {
+	case p.class == absent:
+		return found{}, nil
+	case p.class == unavailable:
+		return found{}, l.failed(ctx, p)
+	case g.class == absent:
+		return l.again(ctx, id)
+	case g.class == lagging:
+		return found{}, l.failed(ctx, g)
+	case g.class == senseless && p.class == misconfigured:
+		return found{}, l.failed(ctx, p)
+	}
+	return found{}, l.store.unreadable(ctx, l.sess, g.answer, l.documentID)
+}
+
+// again reads a document a second time, and takes anything but the document for its absence.
+func (l lookup) again(ctx context.Context, id string) (found, error) {
+	if !pause(ctx, readPauses[1]) {
+		return found{}, l.outOfTime(ctx)
+	}
+	g := l.store.read(ctx, l.sess, l.documentID, id, l.token)
+	if d, ok := parseDocument(id, g.body); ok && g.class == done {
+		return found{d, g.body, g.session}, nil
+	}
+	return found{}, nil
+}
+
+// failed is the error for a read that says something of the store and nothing of the document.
+func (l lookup) failed(ctx context.Context, g reading) error {
+	if g.class == misconfigured {
+		l.store.forget(l.sess)
+	}
+	return outOfTime(ctx, storeError(opRead, g.class, g.answer, l.ambiguous))
+}
+
+func (l lookup) outOfTime(ctx context.Context) error {
+	return l.failed(ctx, reading{class: unavailable, answer: answer{failure: timedOut, text: "no answer in time"}})
+}
+
+// record returns the record of the message from the first of the documents with these ids that can be read, each of which may
+// carry it, or nil when there is none. The pauses are those of the first.
+func (l lookup) record(ctx context.Context, ids []string, pauses []time.Duration) (*worker.Record, error) {
+	var unread error
+	for _, id := range ids {
+		f, err := l.one(ctx, id, pauses)
+		pauses = nil
+		switch {
+		case isUncertain(err): // another document of the commit may decide
+			unread = err
+		case err != nil:
+			return nil, err
+		case f.document != nil:
+			l.store.standing.answered()
+			l.token = f.token
+			return l.complete(ctx, f.record())
+		}
+	}
+	return nil, unread
+}
+
+func isUncertain(err error) bool {
+	_, ok := errors.AsType[*worker.UncertainError](err)
+	return ok
+}
+
+// complete adds to a record what its judgement needs: the content, if it is an inbox record of its own, and the parts that are
+// missing.
+func (l lookup) complete(ctx context.Context, r stored) (*worker.Record, error) {
+	own := r.DocumentID != l.documentID
+	r.DocumentID = l.documentID
+	if r.Unknown != "" { // what its parts are is not known either
+		return &r.Record, nil
+	}
+	if own {
+		first, err := l.one(ctx, l.documentID, nil)
+		if err != nil && !isUncertain(err) {
+			return nil, err
+		}
+		if first.document != nil { // or somebody has deleted it
+			r.Type, r.Content = stringOf(first.document[memberType]), first.content()
+		}
+	}
+	err := l.addMissing(ctx, &r)
+	return &r.Record, err
+}

@@ -48,7 +48,7 @@ func TestAWriteWhoseAnswerIsLostIsRecognisedAsOwn(t *testing.T) {
 	}{
 		{"create", history.CreateDocument, nil, setup{}, 0},
 		{"batch", history.ExecuteBatch, lines(2), setup{}, 0},
-		{"marker", history.ExecuteBatch, nil, withMarkers(time.Hour), 1},
+		{"inbox record", history.ExecuteBatch, nil, withInboxRecords(time.Hour), 1},
 	} {
 		for _, tt := range lostAnswers {
 			t.Run(shape.name+" when "+tt.name, func(t *testing.T) {

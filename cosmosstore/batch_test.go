@@ -51,7 +51,7 @@ func TestTheVerdictOnABatchComesFromItsOperations(t *testing.T) {
 	}
 }
 
-func TestWithMarkersTheFirstDocumentCanBeJudgedToo(t *testing.T) {
+func TestWithInboxRecordsTheFirstDocumentCanBeJudgedToo(t *testing.T) {
 	results := []batchResult{{Status: 424}, {Status: 409}, {Status: 424}}
 	require.Equal(t, batchVerdict{class: exists, index: 1}, judgeBatch(207, results, 3, 2))
 }

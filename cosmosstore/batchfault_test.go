@@ -257,10 +257,5 @@ func TestAContainerPartitionedByIDTakesSingleDocumentsOnly(t *testing.T) {
 		require.NotContains(e.t, e.document("1"), "pk")
 		again := commit("1", `{"a":1}`)
 		require.Equal(e.t, worker.Duplicate, judge(again, e.commit(again), `{"a":1}`))
-
-		_, err := e.store.Commit(e.ctx(), commit("2", `{}`, lines(1)...))
-		u := requireAs[*worker.UnstorableError](e.t, err)
-		require.Equal(e.t, reason.NeverStorable, u.Reason)
-		require.Contains(e.t, u.Detail, "/pk")
 	})
 }

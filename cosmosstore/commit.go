@@ -13,7 +13,7 @@ import (
 const maxTries = 6
 
 // Commit creates every document of c, or none, as [worker.Store] demands. One document is one create; several are one
-// transactional batch whose first operation creates the guard. A write whose outcome is unknown is repeated as it is, with
+// transactional batch whose first operation creates the inbox record. A write whose outcome is unknown is repeated as it is, with
 // its nonce, so that its own document is recognised.
 func (s *Store) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, error) {
 	ctx, t := withStats(ctx)
@@ -31,11 +31,14 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 		return worker.Outcome{}, err
 	}
 	p, err := sess.layout.compose(c, time.Now())
+	if m, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
+		sess.unfit.Store(m)
+	}
 	if err != nil {
 		return worker.Outcome{}, err
 	}
 	if s.opts.Lifetime.outlives(c.Documents[0].TTL) {
-		s.shortGuard.Do(func() { s.forgetful(ctx, guardWarnings(s.opts, c.Documents[0])) })
+		s.shortLived.Do(func() { s.warnRetention(ctx, documentRetentionWarnings(s.opts, c.Documents[0])) })
 	}
 	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID}
 	for try := 1; try <= maxTries; try++ {

@@ -21,8 +21,8 @@ import (
 
 func TestTheStoreKeepsTheContract(t *testing.T) {
 	for name, s := range map[string]setup{
-		"a document is the guard": {},
-		"a marker is the guard":   withMarkers(0),
+		"a document is the guard":                   {},
+		"the inbox record is a document of its own": withInboxRecords(0),
 		"replies are slow and reads lag": {
 			account: func(o *cosmosdb.Options) {
 				o.Faults.Add(fault.On("cosmosdb.*").Always().After(fault.Wait(time.Millisecond)))
@@ -41,7 +41,7 @@ func TestTheStoreKeepsTheContract(t *testing.T) {
 				a, _ := accounts.Load(s)
 				a.(*cosmosdb.Account).DeleteDocument(database, container, id)
 			}
-			// With markers a key is remembered for as long as its marker, whatever the documents ask for: see TestMarkers.
+			// With inbox records a key is remembered for as long as its inbox record, whatever the documents ask for: see TestInboxRecords.
 			ttl := s.options == nil
 			storetest.Run(t, open, storetest.Options{Bubble: true, TTL: ttl, TTLDelay: time.Second, Remove: remove})
 		})

@@ -29,11 +29,11 @@
 //	               "sequenceNumber": 7, "enqueuedAt": "...", "committedAt": "...", "parts": ["line-1"] } }
 //
 //	{ "id": "1042~part.line-1", "pk": "1042", "type": "line", "line": { ...content... },
-//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "attempt": "...", "part": "line-1", "guard": "1042", ... } }
+//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "attempt": "...", "part": "line-1", "document": "1042", ... } }
 //
 // exactNumbers holds the text of numbers that the service would round, and partTTLs, beside parts, the times to live of
 // parts that have one. A later change of a document by others must leave request alone. With [Options.InboxRecords] the guard is
-// a document of its own, {"id": "1042~part.marker", "type": "marker", "request": {...}, "ttl": ...}, and the others are as
+// a document of its own, {"id": "1042~part.inbox-record", "type": "inboxRecord", "request": {...}, "ttl": ...}, and the others are as
 // above.
 //
 // # How the stored format evolves
@@ -46,7 +46,7 @@
 //
 // # What it costs
 //
-// A new message is one create or one batch. A duplicate is one refused create and one read, with markers two, and when it
+// A new message is one create or one batch. A duplicate is one refused create and one read, with inbox records two, and when it
 // has several documents one batch that reads the others: an order that lost a line is no duplicate. A document that no read
 // shows is looked for once more by a batch of one read, which the primary answers. Find reads the guard, and
 // the parts in one batch. The first call reads account and container before that. [worker.Outcome] counts what was sent.
@@ -94,8 +94,8 @@
 //   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
 //     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
 //   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,
-//     TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart, TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce,
-//     TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice; and a container that is changed while the store is busy:
+//     TestInboxRecordsThatAreForgottenTooEarlyAreToldOfAtTheStart, TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce,
+//     TestAnInboxRecordThatHasExpiredLetsNothingBeAppliedTwice; and a container that is changed while the store is busy:
 //     TestAContainerThatIsChangedUnderABusyStoreStopsTheWrites, TestReadingTheContainerAgainDelaysAndFailsNoWrite.
 //   - All at once, by seeds: TestRandomFaultsLoseAndDoubleNothing; and the contract of every store:
 //     TestTheStoreKeepsTheContract.

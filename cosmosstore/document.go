@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
@@ -32,7 +33,8 @@ type envelope struct {
 	kind      string // the type
 	content   []byte // one JSON object, or nil
 	exact     map[string]string
-	request   requestMember
+	request   *requestMember // nil for a journal entry, which has a time instead
+	at        time.Time
 	ttl       int64
 }
 
@@ -42,14 +44,7 @@ func (e envelope) encode(path []string) []byte {
 	w.begin()
 	w.string(memberID, e.id)
 	if len(path) > 1 || path[0] != memberID {
-		for _, name := range path[:len(path)-1] {
-			w.name(name)
-			w.begin()
-		}
-		w.string(path[len(path)-1], e.partition)
-		for range len(path) - 1 {
-			w.end()
-		}
+		w.nested(path, e.partition)
 	}
 	w.string(memberType, e.kind)
 	if e.content != nil {
@@ -63,8 +58,11 @@ func (e envelope) encode(path []string) []byte {
 		}
 		w.end()
 	}
-	w.name(memberRequest)
-	e.request.encode(&w)
+	encodeTime(&w, memberAt, e.at)
+	if e.request != nil {
+		w.name(memberRequest)
+		e.request.encode(&w)
+	}
 	if e.ttl > 0 {
 		w.number(memberTTL, e.ttl)
 	}

@@ -40,7 +40,7 @@ func TestTheShapeOfTheDocuments(t *testing.T) {
 		require.Equal(e.t, "line", line["type"])
 		require.Equal(e.t, map[string]any{"sku": 1.0}, line["line"])
 		require.Equal(e.t, map[string]any{
-			"version": 1.0, "key": "PO/1", "messageId": "PO/1", "attempt": "nonce-1", "part": "line-1", "guard": "PO~2F1",
+			"version": 1.0, "key": "PO/1", "messageId": "PO/1", "attempt": "nonce-1", "part": "line-1", "document": "PO~2F1",
 			"committedAt": time.Now().UTC().Format(time.RFC3339),
 		}, line["request"])
 	})
@@ -101,13 +101,15 @@ func TestTypesAndNamesThatCannotBe(t *testing.T) {
 		})
 	}
 	t.Run("the type that is the partition key", func(t *testing.T) {
-		inBubble(t, setup{}, func(e *env) {
+		known := func(o *cosmosstore.Options) { o.Types = []string{"order"} }
+		inBubble(t, setup{options: known}, func(e *env) {
 			c := commit("1", `{}`)
 			c.Documents[0].Type = "pk"
 			_, err := e.store.Commit(e.ctx(), c)
 			u := requireAs[*worker.UnstorableError](e.t, err)
-			require.Equal(e.t, reason.NeverStorable, u.Reason)
+			require.Equal(e.t, reason.InvalidDocuments, u.Reason)
 			require.Contains(e.t, u.Detail, "/pk")
+			require.NoError(e.t, e.store.Ready(e.ctx()), "one message with an odd type stops no other")
 		})
 	})
 }
@@ -304,20 +306,20 @@ func TestFindDoesNotCallADocumentAbsentBecauseOneReplicaLags(t *testing.T) {
 	})
 }
 
-func withMarkers(ttl time.Duration) setup {
+func withInboxRecords(ttl time.Duration) setup {
 	return setup{options: func(o *cosmosstore.Options) { o.InboxRecords, o.InboxRecordTTL = true, ttl }}
 }
 
-func TestMarkers(t *testing.T) {
+func TestInboxRecords(t *testing.T) {
 	const body = `{"amount":40}`
-	inBubble(t, withMarkers(24*time.Hour), func(e *env) {
+	inBubble(t, withInboxRecords(24*time.Hour), func(e *env) {
 		c := commit("1", body, lines(1)...)
 		require.True(e.t, e.commit(c).Created)
-		marker := e.document("1~part.marker")
-		require.Equal(e.t, "1", marker["pk"])
-		require.Equal(e.t, "marker", marker["type"])
-		require.InDelta(e.t, 86400, marker["ttl"], 0)
-		require.Equal(e.t, []any{"line-1"}, marker["request"].(map[string]any)["parts"])
+		record := e.document("1~part.inbox-record")
+		require.Equal(e.t, "1", record["pk"])
+		require.Equal(e.t, "inboxRecord", record["type"])
+		require.InDelta(e.t, 86400, record["ttl"], 0)
+		require.Equal(e.t, []any{"line-1"}, record["request"].(map[string]any)["parts"])
 		require.NotContains(e.t, e.document("1"), "ttl")
 
 		again := commit("1", body, lines(1)...)
@@ -336,11 +338,11 @@ func TestMarkers(t *testing.T) {
 	})
 }
 
-func TestAnOrderThatIsRewrittenByOthersIsStillKnownByItsMarker(t *testing.T) {
+func TestAnOrderThatIsRewrittenByOthersIsStillKnownByItsInboxRecord(t *testing.T) {
 	const body = `{"amount":40}`
-	inBubble(t, withMarkers(0), func(e *env) {
+	inBubble(t, withInboxRecords(0), func(e *env) {
 		e.commit(commit("1", body))
-		require.NotContains(e.t, e.document("1~part.marker"), "ttl")
+		require.NotContains(e.t, e.document("1~part.inbox-record"), "ttl")
 		e.account.DeleteDocument(database, container, "1")
 		require.NoError(e.t, e.account.Seed(database, container, `{"id":"1","pk":"1","status":"shipped"}`))
 		again := commit("1", body)
@@ -352,9 +354,9 @@ func TestAnOrderThatIsRewrittenByOthersIsStillKnownByItsMarker(t *testing.T) {
 	})
 }
 
-func TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice(t *testing.T) {
+func TestAnInboxRecordThatHasExpiredLetsNothingBeAppliedTwice(t *testing.T) {
 	const body = `{"amount":40}`
-	inBubble(t, withMarkers(time.Hour), func(e *env) {
+	inBubble(t, withInboxRecords(time.Hour), func(e *env) {
 		e.commit(commit("1", body, lines(1)...))
 		time.Sleep(2 * time.Hour)
 		again := commit("1", body, lines(1)...)
@@ -368,13 +370,13 @@ func TestAMarkerThatHasExpiredLetsNothingBeAppliedTwice(t *testing.T) {
 	})
 }
 
-func TestTheNameAndTypeOfTheMarkerAreTaken(t *testing.T) {
-	inBubble(t, withMarkers(0), func(e *env) {
-		for _, d := range []worker.Document{{Name: "marker", Type: "line", Content: []byte(`{}`)}, {Name: "a", Type: "marker", Content: []byte(`{}`)}} {
+func TestTheNameAndTypeOfTheInboxRecordAreTaken(t *testing.T) {
+	inBubble(t, withInboxRecords(0), func(e *env) {
+		for _, d := range []worker.Document{{Name: "inbox-record", Type: "line", Content: []byte(`{}`)}, {Name: "a", Type: "inboxRecord", Content: []byte(`{}`)}} {
 			_, err := e.store.Commit(e.ctx(), commit("1", `{}`, d))
 			require.Equal(e.t, reason.InvalidDocuments, requireAs[*worker.UnstorableError](e.t, err).Reason)
 		}
 		_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(99)...))
-		require.Equal(e.t, reason.TooLarge, requireAs[*worker.UnstorableError](e.t, err).Reason, "the marker is an operation too")
+		require.Equal(e.t, reason.TooLarge, requireAs[*worker.UnstorableError](e.t, err).Reason, "the inbox record is an operation too")
 	})
 }

@@ -90,28 +90,18 @@ func (l *Journal) Append(ctx context.Context, e JournalEntry) error {
 }
 
 // entryPlan is the one document of an entry.
-func entryPlan(l layout, e JournalEntry) (plan, error) {
-	id := actionIDPrefix + e.ID
-	if err := checkID(id); err != nil {
-		return plan{}, fmt.Errorf("cosmosstore: the id %q of a journal entry %w", id, err)
+func entryPlan(l layout, j JournalEntry) (plan, error) {
+	e := envelope{id: actionIDPrefix + j.ID, kind: actionType, content: j.Content, at: j.At}
+	if err := checkID(e.id); err != nil {
+		return plan{}, fmt.Errorf("cosmosstore: the id %q of a journal entry %w", e.id, err)
 	}
-	p := plan{partition: dayOf(e.At)}
+	p := plan{partition: dayOf(j.At)}
 	if l.byID() {
-		p.partition = id
+		p.partition = e.id
 	}
-	members := map[string]any{memberID: id, memberType: actionType, memberAt: e.At, actionType: e.Content}
-	place := members
-	for i, name := range l.path {
-		if i == len(l.path)-1 {
-			place[name] = p.partition
-			break
-		}
-		inner := map[string]any{}
-		place[name], place = inner, inner
-	}
-	body, err := json.Marshal(members)
-	p.docs = []planned{{name: actionType, id: id, body: body}}
-	return p, err
+	e.partition = p.partition
+	p.docs = []planned{{name: actionType, id: e.id, body: e.encode(l.path)}}
+	return p, nil
 }
 
 func dayOf(t time.Time) string { return actionPartitionPrefix + t.UTC().Format(time.DateOnly) }

@@ -3,8 +3,10 @@ package cosmosstore
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
@@ -25,31 +27,41 @@ var ownMembers = [...]string{memberID, memberType, memberRequest, memberExact, m
 
 // layout is what the store needs to know of its container to write into it.
 type layout struct {
-	// path is the partition key path, one member name per level. It is ["id"] when the id is the partition key.
-	path []string
+	// keyPath is the partition key path as the service writes it, and path the same split into names, one member name per level. It is ["id"] when the id is the partition key.
+	keyPath string
+	path    []string
 	// defaultTTL is the default time to live of the container in seconds, and nil when time to live is off.
 	defaultTTL *int32
-	// markers and markerTTL (seconds, zero for ever) are those of the options.
-	markers   bool
-	markerTTL int64
+	// inbox records and inboxRecordTTL (seconds, zero for ever) are those of the options.
+	inboxRecords   bool
+	inboxRecordTTL int64
+	// typesKnown tells that the options name the types of all documents.
+	typesKnown bool
 	// uniqueKeys are the unique keys of the container beside the id, each as its paths.
 	uniqueKeys []string
 }
+
+// equal reports whether two layouts take the same documents.
+func (l layout) equal(other layout) bool { return reflect.DeepEqual(l, other) }
 
 // byID reports whether the id is the partition key, so that every document is alone in its logical partition.
 func (l layout) byID() bool { return len(l.path) == 1 && l.path[0] == memberID }
 
 // layoutOf reads the layout of a container. The error names every reason why the container cannot be used.
-func layoutOf(p azcosmos.ContainerProperties, o Options, markerTTL int64) (layout, error) {
-	l := layout{defaultTTL: p.DefaultTimeToLive, markers: o.InboxRecords, markerTTL: markerTTL}
+func layoutOf(p azcosmos.ContainerProperties, o Options) (layout, error) {
+	l := layout{defaultTTL: p.DefaultTimeToLive, inboxRecords: o.InboxRecords, typesKnown: len(o.Types) > 0,
+		inboxRecordTTL: int64(o.InboxRecordTTL / time.Second)}
 	var errs []error
-	for _, f := range containerFaults(p, o, markerTTL) {
-		errs = append(errs, &worker.MisconfiguredError{Fix: f.Fix, Cause: &incompatibleError{f.Text}})
+	for _, f := range containerFindings(p, o) {
+		if f.Severity == Fault {
+			errs = append(errs, &worker.MisconfiguredError{Fix: f.Fix, Cause: &incompatibleError{f.Text}})
+		}
 	}
 	if len(errs) > 0 {
 		return l, misconfiguredAll(errs)
 	}
-	l.path, _ = splitPath(p.PartitionKeyDefinition.Paths[0])
+	l.keyPath = p.PartitionKeyDefinition.Paths[0]
+	l.path, _ = splitPath(l.keyPath)
 	if u := p.UniqueKeyPolicy; u != nil {
 		for _, k := range u.UniqueKeys {
 			l.uniqueKeys = append(l.uniqueKeys, strings.Join(k.Paths, ", "))

@@ -26,7 +26,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 		s.key = key
 	}
-	s.forgetful(ctx, retentionWarnings(o))
+	s.warnRetention(ctx, retentionWarnings(o))
 	if s.sends == nil {
 		s.http = newHTTPClient(o.RootCAs)
 		s.sends = s.http
@@ -46,10 +46,13 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if time.Since(sess.readAt) > containerMaxAge {
+	if sess.unfit.Load() != nil || time.Since(sess.readAt) > containerMaxAge {
 		if sess, err = s.renew(ctx, sess); err != nil {
 			return err
 		}
+	}
+	if unfit := sess.unfit.Load(); unfit != nil {
+		return unfit // as long as the container is the same
 	}
 	if err := s.probe(ctx, sess); err != nil {
 		return err

@@ -31,14 +31,14 @@ type Options struct {
 	Database  string
 	Container string
 
-	// Types are the types of the documents that the handler returns, as far as they are known. A container whose partition key
-	// lies inside the content of one of them is refused at the start; without them its messages are put aside one by one.
+	// Types are the types of the documents that the handler returns, the one of the first document first, as far as they are
+	// known. What the container cannot hold is refused at the start then, and otherwise when the first message shows it.
 	Types []string
-	// InboxRecords makes a small document of its own the guard of each message, beside the documents of the handler in the same
-	// logical partition. Use it where the first document is rewritten by others, or where the memory of keys is to end
-	// although the documents stay.
+	// InboxRecords makes the inbox record a small document of its own, beside the documents of the handler in the same logical
+	// partition; otherwise the first document carries it. Use it where the first document is rewritten by others, or where keys
+	// are to be forgotten although the documents stay.
 	InboxRecords bool
-	// InboxRecordTTL removes a marker after this time, in whole seconds. Defaults to never.
+	// InboxRecordTTL removes an inbox record after this time, in whole seconds. Defaults to never.
 	InboxRecordTTL time.Duration
 	// Lifetime is what is known of the queue. [Open] and [Store.Check] hold InboxRecordTTL against it.
 	Lifetime Lifetime
@@ -107,75 +107,97 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate returns every fault at once, as [Open] does before it asks the account for anything.
+// An OptionError is a fault of one field of [Options].
+type OptionError struct {
+	// Option is the name of the field, such as "Endpoint".
+	Option string
+	// Problem is a sentence that names the field in words.
+	Problem string
+}
+
+func (e *OptionError) Error() string { return "cosmosstore: " + e.Problem }
+
+// Validate returns every fault at once as an [OptionError], joined by [errors.Join], as [Open] does before it asks the account
+// for anything.
 func (o Options) Validate() error { return o.withDefaults().validate() }
 
-// validate returns every fault at once. It expects the defaults to be filled in.
+// validate expects the defaults to be filled in.
 func (o Options) validate() error {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cosmosstore: "+format, args...)) }
-	if err := checkEndpoint(o.Endpoint); err != nil {
-		errs = append(errs, err)
+	bad := func(option, format string, args ...any) {
+		errs = append(errs, &OptionError{option, fmt.Sprintf(format, args...)})
+	}
+	if problem := endpointProblem(o.Endpoint); problem != "" {
+		bad("Endpoint", "%s", problem)
 	}
 	switch {
 	case o.Key == "" && o.Credential == nil:
-		bad("no way to sign in: give a credential, or a key")
+		bad("Credential", "no way to sign in: give a credential, or a key")
 	case o.Key != "" && o.Credential != nil:
-		bad("both a key and a credential are given: give one of them")
+		bad("Credential", "both a key and a credential are given: give one of them")
 	}
 	if _, err := base64.StdEncoding.DecodeString(string(o.Key)); err != nil {
-		bad("the account key is not base64: copy it whole")
+		bad("Key", "the account key is not base64: copy it whole")
 	}
-	for _, name := range []struct{ field, value string }{{"database", o.Database}, {"container", o.Container}} {
-		if name.value == "" {
-			bad("%s is missing", name.field)
-		} else if strings.ContainsAny(name.value, `/\?#"%`) || strings.TrimSpace(name.value) != name.value {
-			bad("%s %q holds a character that such a name cannot hold", name.field, name.value)
-		}
-	}
+	o.validateNames(bad)
 	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{{"request timeout", o.RequestTimeout}, {"operation timeout", o.OperationTimeout}, {"connect timeout", o.ConnectTimeout}} {
+		option, words string
+		value         time.Duration
+	}{
+		{"RequestTimeout", "request timeout", o.RequestTimeout}, {"OperationTimeout", "operation timeout", o.OperationTimeout},
+		{"ConnectTimeout", "connect timeout", o.ConnectTimeout},
+	} {
 		if d.value < 0 {
-			bad("%s %v is negative", d.field, d.value)
+			bad(d.option, "%s %v is negative", d.words, d.value)
 		}
 	}
 	if o.OperationTimeout < o.RequestTimeout {
-		bad("operation timeout %v is shorter than request timeout %v", o.OperationTimeout, o.RequestTimeout)
+		bad("OperationTimeout", "operation timeout %v is shorter than request timeout %v", o.OperationTimeout, o.RequestTimeout)
 	}
 	if o.InboxRecordTTL != 0 && !o.InboxRecords {
-		bad("marker TTL %v is given, but markers are off", o.InboxRecordTTL)
+		bad("InboxRecordTTL", "inbox record TTL %v is given, but inbox records are off", o.InboxRecordTTL)
 	}
 	if _, err := ttlSeconds(o.InboxRecordTTL); err != nil {
-		bad("marker TTL: %w", err)
+		bad("InboxRecordTTL", "inbox record TTL: %v", err)
 	}
 	if l := o.Lifetime; l.Lock < 0 || l.Deliveries < 0 || l.TimeToLive < 0 || l.Review < 0 {
-		bad("lifetime %+v has a negative part", l)
+		bad("Lifetime", "lifetime %+v has a negative part", l)
 	}
 	return errors.Join(errs...)
 }
 
-func checkEndpoint(endpoint string) error {
+func (o Options) validateNames(bad func(option, format string, args ...any)) {
+	for _, n := range []struct{ option, words, value string }{{"Database", "database", o.Database}, {"Container", "container", o.Container}} {
+		if n.value == "" {
+			bad(n.option, "%s is missing", n.words)
+		} else if strings.ContainsAny(n.value, `/\?#"%`) || strings.TrimSpace(n.value) != n.value {
+			bad(n.option, "%s %q holds a character that such a name cannot hold", n.words, n.value)
+		}
+	}
+	for _, name := range o.Types {
+		if problem := typeProblem(name, o.InboxRecords); problem != "" {
+			bad("Types", "type %q %s", name, problem)
+		}
+	}
+}
+
+// endpointProblem says what is wrong with the address of an account, or "".
+func endpointProblem(endpoint string) string {
 	if endpoint == "" {
-		return errors.New("cosmosstore: endpoint is missing")
+		return "endpoint is missing"
 	}
 	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || u.Hostname() == "" {
-		return errors.New("cosmosstore: endpoint is no URL such as https://name.documents.azure.com:443/")
-	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
-		return errors.New("cosmosstore: endpoint must be scheme, host and port alone")
-	}
 	switch {
-	case u.Scheme == "https":
-		return nil
-	case u.Scheme == "http" && Loopback(u.Hostname()):
-		return nil
+	case err != nil || u.Host == "" || u.Hostname() == "":
+		return "endpoint is no URL such as https://name.documents.azure.com:443/"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return "endpoint must be scheme, host and port alone"
+	case u.Scheme == "https", u.Scheme == "http" && Loopback(u.Hostname()):
+		return ""
 	case u.Scheme == "http":
-		return fmt.Errorf("cosmosstore: endpoint %s would send credentials unencrypted: use https, http is for loopback addresses", u.Host)
+		return fmt.Sprintf("endpoint %s would send credentials unencrypted: use https, http is for loopback addresses", u.Host)
 	}
-	return fmt.Errorf("cosmosstore: endpoint scheme %q is not https", u.Scheme)
+	return fmt.Sprintf("endpoint scheme %q is not https", u.Scheme)
 }
 
 // Loopback reports whether a host is this machine by its name or address, without asking a name server. It is the rule for
@@ -196,22 +218,4 @@ func ttlSeconds(d time.Duration) (int64, error) {
 		return 0, fmt.Errorf("%v is longer than the service allows", d)
 	}
 	return int64(d / time.Second), nil
-}
-
-// ParseConnectionString returns the endpoint and the key of a Cosmos DB connection string. Parts may stand in any order,
-// and parts that it does not know are left out.
-func ParseConnectionString(s string) (endpoint string, key Key, err error) {
-	for part := range strings.SplitSeq(s, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		switch strings.ToLower(name) {
-		case "accountendpoint":
-			endpoint = value
-		case "accountkey":
-			key = Key(value)
-		}
-	}
-	if endpoint == "" || key == "" {
-		return "", "", errors.New("cosmosstore: the connection string lacks AccountEndpoint or AccountKey")
-	}
-	return endpoint, key, nil
 }

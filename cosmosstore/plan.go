@@ -15,10 +15,10 @@ import (
 // maxOperations is how many operations the service takes in one batch.
 const maxOperations = 100
 
-// markerPart is the name of the marker beside the documents of a message, and markerType its type.
+// inboxRecordPart is the name of the inbox record beside the documents of a message, and inboxRecordType its type.
 const (
-	markerPart = "marker"
-	markerType = "marker"
+	inboxRecordPart = "inbox-record"
+	inboxRecordType = "inboxRecord"
 )
 
 // batchOverhead is what azcosmos writes around one create of a batch, the comma included.
@@ -30,7 +30,7 @@ type plan struct {
 	partition string
 	docs      []planned
 	// records is how many of docs, from the first, carry the request of the whole message, so that one that stands in the
-	// way can be judged: the guard, and with markers the handler's first document too.
+	// way can be judged: the inbox record, and if it is a document of its own the handler's first document too.
 	records int
 	// rounded is how many numbers are kept as text too, and roundedBytes what they take. They are told of when the plan is
 	// too large.
@@ -50,12 +50,12 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{partition: c.DocumentID, records: 1}
-	if l.markers {
+	if l.inboxRecords {
 		p.records = 2
-		l.add(&p, "", envelope{id: markerID(c.DocumentID), kind: markerType, request: requestMember{commit: c, at: now}, ttl: l.markerTTL})
+		l.add(&p, "", envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: &requestMember{commit: c, at: now}, ttl: l.inboxRecordTTL})
 	}
 	for i, d := range c.Documents {
-		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, request: requestMember{commit: c, at: now}}
+		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, request: &requestMember{commit: c, at: now}}
 		name := d.Type
 		if i > 0 {
 			name = d.Name
@@ -75,8 +75,8 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 
 // recordIDs are the ids of the documents that may carry the record of a message, the inbox record first.
 func (l layout) recordIDs(documentID string) []string {
-	if l.markers {
-		return []string{markerID(documentID), documentID}
+	if l.inboxRecords {
+		return []string{inboxRecordID(documentID), documentID}
 	}
 	return []string{documentID}
 }
@@ -90,8 +90,10 @@ func (p plan) recordIDs() []string {
 	return ids
 }
 
-// markerID is the id of the marker of a message.
-func markerID(documentID string) string { return identity.PartDocumentID(documentID, markerPart) }
+// inboxRecordID is the id of the inbox record of a message.
+func inboxRecordID(documentID string) string {
+	return identity.PartDocumentID(documentID, inboxRecordPart)
+}
 
 func (l layout) add(p *plan, name string, e envelope) {
 	e.partition = p.partition
@@ -109,54 +111,66 @@ func (l layout) checkCommit(c worker.Commit) error {
 	if err := checkID(c.DocumentID); err != nil {
 		return never(reason.NeverStorable, "The document id %q %v. Take it from package identity.", c.DocumentID, err)
 	}
-	if l.byID() && (len(c.Documents) > 1 || l.markers) {
-		return never(reason.NeverStorable, "The message needs %d documents in one transaction, and in a container whose partition "+
-			"key is /id every document is alone. Use a container with another partition key, such as /pk, and reprocess this message.", len(c.Documents))
+	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords) {
+		return &worker.MisconfiguredError{Fix: fixRecreate, Cause: &incompatibleError{fmt.Sprintf("a message needs %d documents in one "+
+			"transaction, and in a container with the partition key path /id every document is alone", len(c.Documents))}}
 	}
 	names := map[string]bool{}
 	for i, d := range c.Documents {
 		switch {
 		case i == 0 && d.Name != "":
-			return handlerFault("a first document with the name %q. It must have none, since it is the guard", d.Name)
+			return handlerFault("a first document with the name %q. It must have none, since it carries the inbox record", d.Name)
 		case i > 0 && d.Name == "":
 			return handlerFault("document %d without a name. Every document but the first needs one", i+1)
 		case !utf8.ValidString(d.Name): // what is written is another name, and the document is never found by it again
 			return handlerFault("a document with the name %q, which is not UTF-8 text", d.Name)
 		case names[d.Name]:
 			return handlerFault("two documents with the name %q. Each needs one of its own", d.Name)
-		case l.markers && d.Name == markerPart:
-			return handlerFault("a document with the name %q, which belongs to the store's own marker. Give it another name", d.Name)
+		case l.inboxRecords && d.Name == inboxRecordPart:
+			return handlerFault("a document with the name %q, which belongs to the store's own inbox record. Give it another name", d.Name)
 		}
 		names[d.Name] = true
 		if err := l.checkType(d.Type); err != nil {
 			return err
 		}
 		if d.TTL > 0 && l.defaultTTL == nil {
-			return &worker.MisconfiguredError{
-				Cause: fmt.Errorf("cosmosstore: a document of type %q asks for a time to live, and the container ignores it", d.Type),
-				Fix:   "Set the container's default time to live to -1 (on, without a default).",
-			}
+			return &worker.MisconfiguredError{Fix: fixTTLOff,
+				Cause: &incompatibleError{fmt.Sprintf("a document of type %q asks for a time to live, and the container ignores it", d.Type)}}
 		}
 	}
 	return nil
 }
 
 func (l layout) checkType(name string) error {
+	if problem := typeProblem(name, l.inboxRecords); problem != "" {
+		return handlerFault("a document whose type %q %s", name, problem)
+	}
+	if name != l.path[0] {
+		return nil
+	}
+	f := typeInPath(l.path, name)
+	if l.typesKnown { // all of them fit, so this one is the handler's mistake
+		return handlerFault("a document of the type %q, which is not among the types that the store was opened for, and %s", name, f.Text)
+	}
+	return &worker.MisconfiguredError{Cause: &incompatibleError{f.Text}, Fix: f.Fix}
+}
+
+// maxType bounds the name of a type in bytes.
+const maxType = 128
+
+// typeProblem says why no document can have a type of this name, or "".
+func typeProblem(name string, inboxRecords bool) string {
 	switch {
 	case name == "":
-		return handlerFault("a document without a type. Each needs one")
+		return "is empty"
 	case !utf8.ValidString(name):
-		return handlerFault("a document of the type %q, which is not UTF-8 text", name)
-	case len(name) > 128:
-		return handlerFault("a document whose type has %d bytes, and may have 128", len(name))
-	case reserved(name), l.markers && name == markerType:
-		return handlerFault("a document of the type %q, which is reserved. Give it another type", name)
-	case name == l.path[0]:
-		return never(reason.NeverStorable, "The partition key path /%s of the container begins with the member that holds the content of documents "+
-			"of type %q, where the store writes nothing of its own. Use another type in the handler, or a container with another partition "+
-			"key path, such as /pk, and reprocess this message.", strings.Join(l.path, "/"), name)
+		return "is not UTF-8 text"
+	case len(name) > maxType:
+		return fmt.Sprintf("has %d bytes, and may have %d", len(name), maxType)
+	case reserved(name), inboxRecords && name == inboxRecordType:
+		return "is reserved"
 	}
-	return nil
+	return ""
 }
 
 // checkID refuses an id that addresses another resource, or that a gateway would read otherwise than it was meant. The ids

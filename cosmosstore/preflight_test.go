@@ -51,7 +51,7 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 		}, cosmosstore.Fault, []string{"create: 401", "a key that may write"}},
 		{"everything is indexed", func(s *cosmosdb.ContainerSpec) { s.IndexNothing = false }, nil, nil,
 			cosmosstore.Warning, []string{"indexes every property", "/*"}},
-		{"markers that are forgotten too early", nil,
+		{"inbox records that are forgotten too early", nil,
 			func(o *cosmosstore.Options) { o.InboxRecords, o.InboxRecordTTL, o.Lifetime = true, 24*time.Hour, queue }, nil,
 			cosmosstore.Warning, []string{"24h0m0s", "1056h10m0s"}},
 		{"the container is changed after the start", nil, nil, func(e *env) {
@@ -96,12 +96,12 @@ func TestACheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
+func TestInboxRecordsThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
 	short := func(o *cosmosstore.Options) {
 		o.InboxRecords, o.InboxRecordTTL, o.Lifetime = true, 24*time.Hour, cosmosstore.Lifetime{TimeToLive: 14 * 24 * time.Hour}
 	}
 	inBubble(t, setup{options: short}, func(e *env) {
-		require.Contains(e.t, e.logged.String(), "markers are kept for 24h0m0s, and a message can come back for 336h0m0s")
+		require.Contains(e.t, e.logged.String(), "inbox records are kept for 24h0m0s, and a message can come back for 336h0m0s")
 		require.True(e.t, e.commit(commit("1", `{}`)).Created, "it is a warning")
 	})
 }
@@ -109,21 +109,21 @@ func TestMarkersThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
 func TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *testing.T) {
 	life := cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: time.Hour}
 	for name, tt := range map[string]struct {
-		ttl      time.Duration
-		lifetime cosmosstore.Lifetime
-		markers  bool
-		told     int
+		ttl          time.Duration
+		lifetime     cosmosstore.Lifetime
+		inboxRecords bool
+		told         int
 	}{
 		"too short":                   {30 * time.Minute, life, false, 1},
 		"just as long":                {70 * time.Minute, life, false, 1},
 		"long enough":                 {71 * time.Minute, life, false, 0},
 		"for ever":                    {0, life, false, 0},
-		"where markers decide":        {30 * time.Minute, life, true, 0},
+		"where inbox records decide":  {30 * time.Minute, life, true, 0},
 		"where nothing is known":      {30 * time.Minute, cosmosstore.Lifetime{}, false, 0},
 		"where one part is not known": {30 * time.Minute, cosmosstore.Lifetime{TimeToLive: time.Hour}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Lifetime, o.InboxRecords = tt.lifetime, tt.markers }}, func(e *env) {
+			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Lifetime, o.InboxRecords = tt.lifetime, tt.inboxRecords }}, func(e *env) {
 				for _, key := range []string{"1", "2", "3"} {
 					c := commit(key, `{}`)
 					c.Documents[0].TTL = tt.ttl
@@ -135,7 +135,7 @@ func TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *tes
 	}
 }
 
-func TestMarkersThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
+func TestInboxRecordsThatOutliveEveryMessageAreNotWarnedAbout(t *testing.T) {
 	long := func(o *cosmosstore.Options) {
 		o.InboxRecords, o.InboxRecordTTL = true, 90*24*time.Hour
 		o.Lifetime = cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: 14 * 24 * time.Hour, Review: 30 * 24 * time.Hour}

@@ -79,9 +79,9 @@ func TestADocumentThatCanBeReadInNoWayIsTheStoresFault(t *testing.T) {
 // TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind holds for the review of dead letters: a person is told that an order was
 // never made only when it was not.
 func TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind(t *testing.T) {
-	for name, markers := range map[string]bool{"orders": false, "inbox-record": true} {
+	for name, inboxRecords := range map[string]bool{"orders": false, "inbox-record": true} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.InboxRecords = markers }}, func(e *env) {
+			inBubble(t, setup{options: func(o *cosmosstore.Options) { o.InboxRecords = inboxRecords }}, func(e *env) {
 				e.commit(commit("1", `{}`, lines(2)...))
 				e.commit(commit("2", `{}`, lines(2)...))
 				e.faults.Add(fault.On(history.ReadDocument).Always().Before(spoiled["404"]))

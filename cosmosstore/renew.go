@@ -60,6 +60,9 @@ func (s *Store) renew(ctx context.Context, old *session) (*session, error) {
 		return nil, err
 	}
 	sess := &session{client: old.client, container: old.container, layout: l, readAt: time.Now()}
+	if l.equal(old.layout) {
+		sess.unfit.Store(old.unfit.Load())
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == old {

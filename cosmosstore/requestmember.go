@@ -46,7 +46,7 @@ func (r requestMember) encode(w *writer) {
 		r.encodeParts(w)
 	} else {
 		w.string("part", r.part)
-		w.string("guard", c.DocumentID)
+		w.string("document", c.DocumentID)
 	}
 	w.end()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -13,12 +14,14 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// session is a client that has read its account, and a container whose layout is known. It does not change.
+// session is a client that has read its account, and a container whose layout is known. It does not change, but for unfit.
 type session struct {
 	client    *azcosmos.Client
 	container *azcosmos.ContainerClient
 	layout    layout
 	readAt    time.Time
+	// unfit is the newest reason why the documents of a message do not fit the container.
+	unfit atomic.Pointer[worker.MisconfiguredError]
 }
 
 // opening is the attempt to open a session, which every call that needs one waits for.
@@ -116,7 +119,7 @@ func (s *Store) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	sess.readAt = time.Now()
-	for _, f := range pathWarnings(sess.layout.path, s.opts.Types) {
+	if f, ok := pathFinding(sess.layout.keyPath, s.opts); ok {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "container cannot hold every message", slog.String(keyCause, f.Text+". "+f.Fix))
 	}
 	return sess, nil
@@ -128,11 +131,7 @@ func (s *Store) readLayout(ctx context.Context, sess *session) (layout, error) {
 	if err != nil {
 		return layout{}, err
 	}
-	ttl, err := ttlSeconds(s.opts.InboxRecordTTL)
-	if err != nil {
-		return layout{}, &worker.MisconfiguredError{Fix: "Correct the marker TTL.", Cause: err}
-	}
-	return layoutOf(p, s.opts, ttl)
+	return layoutOf(p, s.opts)
 }
 
 func (s *Store) readContainer(ctx context.Context, sess *session) (azcosmos.ContainerProperties, error) {

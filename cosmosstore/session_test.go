@@ -117,27 +117,27 @@ func TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites(t *testing.T) {
 
 func TestAContainerThatDoesNotFitIsRefused(t *testing.T) {
 	tests := []struct {
-		name      string
-		container func(*cosmosdb.ContainerSpec)
-		markers   bool
-		says      string
+		name         string
+		container    func(*cosmosdb.ContainerSpec)
+		inboxRecords bool
+		says         string
 	}{
 		{"a hierarchical partition key", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/a", "/b"} }, false, "hierarchical"},
 		{"version 1 of the partition key", func(s *cosmosdb.ContainerSpec) { s.KeyVersion = 1 }, false, "version 1"},
 		{"a partition key inside the store's members", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/request/key"} }, false, "/request/key"},
 		{"a partition key that is the type", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/type"} }, false, "/type"},
 		{"a time to live for everything", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 3600 }, false, "1h0m0s"},
-		{"a time to live for everything, with markers", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 3600 }, true, "1h0m0s"},
-		{"markers that expire where time to live is off", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 0 }, true, "ignores the time to live"},
+		{"a time to live for everything, with inbox records", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 3600 }, true, "1h0m0s"},
+		{"inbox records that expire where time to live is off", func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 0 }, true, "ignores the time to live"},
 		{"a partition key that is the content of orders", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/order"} }, false, `type "order"`},
 		{"a partition key inside the content of lines", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/line/x"} }, false, `type "line"`},
-		{"markers where the id is the partition key", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/id"} }, true, "alone"},
+		{"inbox records where the id is the partition key", func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/id"} }, true, "alone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, setup{unopened: true, container: tt.container}, func(e *env) {
 				e.options.Types = []string{"order", "line"}
-				if tt.markers {
+				if tt.inboxRecords {
 					e.options.InboxRecords, e.options.InboxRecordTTL = true, 24*time.Hour
 				}
 				_, err := cosmosstore.Open(e.ctx(), e.options)
@@ -219,23 +219,6 @@ func TestThePartitionKeyPathIsReadFromTheContainer(t *testing.T) {
 			})
 		})
 	}
-	t.Run("inside the content", func(t *testing.T) {
-		inBubble(t, setup{container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/order/id"} }}, func(e *env) {
-			_, err := e.store.Commit(e.ctx(), commit("1", `{"id":"x"}`))
-			u := requireAs[*worker.UnstorableError](e.t, err)
-			require.Equal(e.t, reason.NeverStorable, u.Reason)
-			require.Contains(e.t, u.Detail, "/order/id")
-			require.NoError(e.t, e.store.Ready(e.ctx()), "it is the fault of this message")
-		})
-	})
-	t.Run("inside the content of lines alone", func(t *testing.T) {
-		inBubble(t, setup{container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/line/x"} }}, func(e *env) {
-			require.Contains(e.t, e.logged.String(), "/line/x", "it is said at the start")
-			_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(2)...))
-			requireAs[*worker.UnstorableError](e.t, err)
-			require.True(e.t, e.commit(commit("2", `{}`)).Created)
-		})
-	})
 }
 
 func TestEveryStatusThatStopsTheStoreCondemnsNoMessage(t *testing.T) {
@@ -397,11 +380,16 @@ func TestOpenNamesEveryFaultOfItsOptionsAtOnce(t *testing.T) {
 	_, err := cosmosstore.Open(t.Context(), cosmosstore.Options{
 		Endpoint: "http://account.documents.azure.com", Key: "secret", Credential: &tokens{}, Container: "a/b",
 		InboxRecordTTL: 1500 * time.Millisecond, RequestTimeout: -1, OperationTimeout: -2, Lifetime: cosmosstore.Lifetime{Lock: -1},
+		Types: []string{"order", "", "request", "_etag", fmt.Sprintf("%0129d", 0)},
 	})
-	for _, says := range []string{"https", "both a key and a credential", "database is missing", `container "a/b"`, "markers are off",
-		"whole seconds", "request timeout", "operation timeout", "lifetime"} {
+	for _, says := range []string{"https", "both a key and a credential", "database is missing", `container "a/b"`, "inbox records are off",
+		"whole seconds", "request timeout", "operation timeout", "lifetime", `type "" is empty`, `type "request" is reserved`,
+		`type "_etag" is reserved`, "has 129 bytes"} {
 		require.ErrorContains(t, err, says)
 	}
+	require.NotContains(t, err.Error(), `"order"`)
+	problem := requireAs[*cosmosstore.OptionError](t, err)
+	require.Equal(t, "Endpoint", problem.Option)
 	require.NotContains(t, err.Error(), "secret")
 }
 
@@ -425,21 +413,4 @@ func TestAKeyDoesNotPrint(t *testing.T) {
 	_, err := cosmosstore.Open(t.Context(), cosmosstore.Options{Endpoint: "https://a", Key: "not base64!", Database: "d", Container: "c"})
 	require.ErrorContains(t, err, "base64")
 	require.NotContains(t, err.Error(), "not base64!")
-}
-
-func TestConnectionStrings(t *testing.T) {
-	for _, s := range []string{
-		"AccountEndpoint=https://a:443/;AccountKey=a2V5==;", "AccountKey=a2V5==;AccountEndpoint=https://a:443/;",
-		"accountendpoint=https://a:443/; accountkey=a2V5==;DisableServerCertificateValidation=True;",
-	} {
-		endpoint, key, err := cosmosstore.ParseConnectionString(s)
-		require.NoError(t, err)
-		require.Equal(t, "https://a:443/", endpoint)
-		require.Equal(t, cosmosstore.Key("a2V5=="), key)
-	}
-	for _, s := range []string{"", "AccountEndpoint=https://a", "AccountKey=secret", "secret"} {
-		_, _, err := cosmosstore.ParseConnectionString(s)
-		require.Error(t, err)
-		require.NotContains(t, err.Error(), "secret")
-	}
 }

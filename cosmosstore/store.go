@@ -28,8 +28,8 @@ type Store struct {
 
 	openers sync.WaitGroup // goroutines that open or renew a session
 
-	// shortGuard is done when the log tells of guards that expire too early.
-	shortGuard sync.Once
+	// shortLived is done when the log says that first documents expire too early.
+	shortLived sync.Once
 
 	// standing is what the answers to writes tell of the store.
 	standing standing

@@ -31,6 +31,18 @@ func (w *writer) string(name, value string) {
 	w.quote(value)
 }
 
+// nested writes a string inside of objects, one for each name of the path but the last.
+func (w *writer) nested(path []string, value string) {
+	for _, name := range path[:len(path)-1] {
+		w.name(name)
+		w.begin()
+	}
+	w.string(path[len(path)-1], value)
+	for range len(path) - 1 {
+		w.end()
+	}
+}
+
 func (w *writer) number(name string, n int64) {
 	w.name(name)
 	w.text = strconv.AppendInt(w.text, n, 10)

@@ -58,7 +58,7 @@ var storeFields = []field{
 	{"the account key", "COSMOS_KEY"},
 	{"database", "COSMOS_DATABASE"},
 	{"container", "COSMOS_CONTAINER"},
-	{"marker TTL", "WORKER_INBOX_RECORD_TTL"},
+	{"inbox record TTL", "WORKER_INBOX_RECORD_TTL"},
 	{"lifetime", "WORKER_MESSAGE_TTL"},
 }
 

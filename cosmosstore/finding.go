@@ -1,0 +1,67 @@
+package cosmosstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+// Severity says how bad a finding is.
+type Severity int
+
+// The severities.
+const (
+	// Fault: the store refuses to work like this.
+	Fault Severity = iota + 1
+	// Warning: the store works, and something may go wrong or cost more than it must.
+	Warning
+)
+
+// String returns the severity as a word.
+func (s Severity) String() string {
+	switch s {
+	case Fault:
+		return "fault"
+	case Warning:
+		return "warning"
+	}
+	return "unknown"
+}
+
+// A Finding is something that [Store.Check] has to say about the account, the container or the options.
+type Finding struct {
+	Severity Severity
+	// Text says what was found, and Fix what to do about it. Both are whole sentences or close to it.
+	Text string
+	Fix  string
+}
+
+// String returns the finding in one line.
+func (f Finding) String() string { return fmt.Sprintf("%v: %s. %s", f.Severity, f.Text, f.Fix) }
+
+// Findings returns an error of [Open] or of a [Store] as faults, one for each thing that must be put right.
+func Findings(err error) []Finding {
+	if err == nil {
+		return nil
+	}
+	cause, fix := err, "Correct the setting that it names."
+	if m, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
+		cause, fix = m.Cause, m.Fix
+	} else if u, ok := errors.AsType[*worker.UnavailableError](err); ok {
+		return []Finding{{Severity: Fault, Text: plainSentence(u.Cause), Fix: "Check that endpoint, network and account are up, and try again."}}
+	}
+	joined, ok := cause.(interface{ Unwrap() []error })
+	if !ok {
+		return []Finding{{Severity: Fault, Text: plainSentence(cause), Fix: fix}}
+	}
+	var found []Finding
+	for _, e := range joined.Unwrap() {
+		found = append(found, Findings(e)...)
+	}
+	return found
+}
+
+// plainSentence is an error's text without the name of the package.
+func plainSentence(err error) string { return strings.TrimPrefix(err.Error(), "cosmosstore: ") }

@@ -65,6 +65,9 @@ func (a *Account) checkSignature(q *request, header string, now time.Time) *repl
 // sign computes the signature that a request must have.
 func (a *Account) sign(q *request, date string) []byte {
 	kind, link := signedLink(q.path)
+	if q.rid != "" {
+		link = q.rid
+	}
 	m := hmac.New(sha256.New, a.key)
 	m.Write([]byte(strings.ToLower(q.method) + "\n" + kind + "\n" + link + "\n" + strings.ToLower(date) + "\n\n"))
 	return m.Sum(nil)
@@ -84,6 +87,10 @@ func signedLink(escapedPath string) (kind, link string) {
 	}
 	if path == "" {
 		return "", ""
+	}
+	if owner, ok := strings.CutSuffix(path, "/operations/partitionkeydelete"); ok {
+		path = owner + "/partitionkey"
+		parts = strings.Split(path, "/")
 	}
 	if n := len(parts); n%2 == 0 {
 		kind, link = parts[n-2], path

@@ -18,6 +18,8 @@ func readBatch(body []byte) ([]operation, error) {
 		OperationType string          `json:"operationType"`
 		ID            string          `json:"id"`
 		IfMatch       string          `json:"ifMatch"`
+		IfNoneMatch   string          `json:"ifNoneMatch"`
+		PartitionKey  string          `json:"partitionKey"`
 		ResourceBody  json.RawMessage `json:"resourceBody"`
 	}
 	if err := json.Unmarshal(body, &raw); err != nil {
@@ -25,7 +27,9 @@ func readBatch(body []byte) ([]operation, error) {
 	}
 	ops := make([]operation, len(raw))
 	for i, r := range raw {
-		ops[i] = operation{kind: r.OperationType, id: r.ID, ifMatch: r.IfMatch, body: r.ResourceBody}
+		ops[i] = operation{
+			kind: r.OperationType, id: r.ID, ifMatch: r.IfMatch, ifNoneMatch: r.IfNoneMatch, body: r.ResourceBody, key: r.PartitionKey,
+		}
 		if ops[i].bringsDocument() {
 			ops[i].doc = readDocument(r.ResourceBody)
 		}
@@ -63,6 +67,9 @@ func (a *Account) executeBatch(q *request, t *transaction) reply {
 	if !q.flag("x-ms-cosmos-batch-atomic") || q.flag("x-ms-cosmos-batch-continue-on-error") {
 		return a.refuseLocked(q, "a batch that is not atomic")
 	}
+	if slices.ContainsFunc(q.batch.ops, operation.unknownCondition) {
+		return a.refuseLocked(q, "ifNoneMatch of a write, or ifMatch of a read, in a batch")
+	}
 	if len(q.body) > maxItem {
 		return refuse(http.StatusRequestEntityTooLarge, 0, "the batch is larger than 2 MB")
 	}
@@ -87,6 +94,11 @@ func (a *Account) executeBatch(q *request, t *transaction) reply {
 	}
 	t.commit()
 	return batchReply(http.StatusOK, ops, results, q.wantsMinimal())
+}
+
+// unknownCondition reports whether the operation has a condition of which it is not known what the service does with it.
+func (op operation) unknownCondition() bool {
+	return op.ifNoneMatch != "" && op.kind != "Read" || op.ifMatch != "" && op.kind == "Read"
 }
 
 // failDependents turns every result but the culprit's into 424, with no charge: the culprit has it all.

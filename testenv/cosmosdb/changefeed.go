@@ -19,9 +19,13 @@ func (a *Account) readChangeFeed(q *request, c *container, key partitionKey) rep
 	if refused != nil {
 		return *refused
 	}
+	within, refused := a.readKeyRange(q, c.def)
+	if refused != nil {
+		return *refused
+	}
 	var changed []*version
 	for _, head := range c.documents {
-		if head.lsn > after && head.ts >= since && !head.deleted && head.key.hasPrefix(key) && !c.def.expired(head, time.Now()) {
+		if head.lsn > after && head.ts >= since && !head.deleted && head.key.hasPrefix(key) && c.def.inside(head.key, within) && !c.def.expired(head, time.Now()) {
 			changed = append(changed, head)
 		}
 	}
@@ -37,7 +41,9 @@ func (a *Account) readChangeFeed(q *request, c *container, key partitionKey) rep
 		if len(list) >= q.maxItems() && v.lsn != position {
 			break
 		}
-		list = append(list, v.document())
+		doc := v.document().Clone()
+		doc.Set("_lsn", float64(v.lsn))
+		list = append(list, doc)
 		position = v.lsn
 	}
 	r := reply{status: http.StatusOK, charge: chargeFeed + chargeQueryPerDoc*float64(len(list))}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
@@ -123,17 +124,16 @@ func (a *Account) nextETagLocked() string {
 	return fmt.Sprintf(`"%08x-0000-0700-0000-%012x"`, a.etags, a.etags)
 }
 
-// resourceID builds a _rid from counters. Like the service's it is base64 with '-' for '/', and grows by level.
+// resourceID builds a _rid from counters, in the form of the service, which its clients take apart: base64 with '-' for
+// '/', of 4 bytes for a database, 4 more with the highest bit set for a container, and 8 more for a document, whose last
+// byte has nothing in its upper half (ResourceId of the clients).
 func resourceID(levels ...int64) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(levels[0]))
-	for _, l := range levels[1:] {
-		b = binary.BigEndian.AppendUint64(b, uint64(l))
+	if len(levels) > 1 {
+		b = binary.BigEndian.AppendUint32(b, uint32(levels[1])|1<<31)
 	}
-	text := []byte(base64.StdEncoding.EncodeToString(b))
-	for i, c := range text {
-		if c == '/' {
-			text[i] = '-'
-		}
+	if len(levels) > 2 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(levels[2]))
 	}
-	return string(text)
+	return strings.ReplaceAll(base64.StdEncoding.EncodeToString(b), "/", "-")
 }

@@ -20,6 +20,31 @@ type definition struct {
 	indexed bool
 }
 
+// definitionDefaults are the members of a container that the service adds where a client leaves them out.
+var definitionDefaults = []struct{ name, text string }{
+	{"indexingPolicy", `{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`},
+	{"conflictResolutionPolicy", `{"mode":"LastWriterWins","conflictResolutionPath":"/_ts","conflictResolutionProcedure":""}`},
+	{"geospatialConfig", `{"type":"Geography"}`},
+}
+
+// fillDefinition adds what the service adds to the properties of a container: policies, and the kind of the partition key.
+func fillDefinition(props *jsondoc.Object) {
+	for _, d := range definitionDefaults {
+		if v, ok := props.Get(d.name); !ok || v == nil {
+			v, _ := jsondoc.Parse([]byte(d.text)) // it is valid
+			props.Set(d.name, v)
+		}
+	}
+	v, _ := props.Get("partitionKey")
+	key, ok := v.(*jsondoc.Object)
+	if !ok {
+		return
+	}
+	if kind, _ := key.Text("kind"); kind == "" {
+		key.Set("kind", "Hash")
+	}
+}
+
 // maxKeyPaths is how many levels a hierarchical partition key may have.
 const maxKeyPaths = 3
 

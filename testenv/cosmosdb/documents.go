@@ -16,15 +16,10 @@ func (a *Account) serveDocuments(q *request) (reply, []string) {
 	if c == nil {
 		return refuse(http.StatusNotFound, substatusOwnerMissing, "the container "+q.entity()+" does not exist; create it first"), nil
 	}
-	for _, h := range []string{"x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include", "x-ms-cosmos-is-query-plan-request"} {
-		if q.header.Get(h) != "" {
-			return a.refuseLocked(q, "the header "+h), nil
-		}
-	}
 	if r := a.checkConsistency(q); r != nil {
 		return *r, nil
 	}
-	if id := q.header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" && id != rangeID {
+	if id := q.header.Get(headerRangeID); id != "" && id != rangeID {
 		return refuse(http.StatusGone, substatusRangeGone, "the partition key range does not exist"), nil
 	}
 	key, given, err := parsePartitionKey(q.header.Get(keyHeader))
@@ -39,6 +34,12 @@ func (a *Account) serveDocuments(q *request) (reply, []string) {
 	case history.RefusedByCosmos:
 		return refuse(http.StatusMethodNotAllowed, 0, q.method+" is not allowed here"), nil
 	}
+	if q.op == history.ExecuteBatch && !given && !q.flag("x-ms-cosmos-batch-atomic") {
+		return a.executeBulk(q, c)
+	}
+	if r := a.checkConditionsLocked(q); r != nil {
+		return *r, nil
+	}
 	if !given {
 		return refuse(http.StatusBadRequest, 0, "the operation needs a partition key"), nil
 	}
@@ -46,6 +47,23 @@ func (a *Account) serveDocuments(q *request) (reply, []string) {
 		return refuse(http.StatusBadRequest, substatusKeyMismatch, "the partition key has another number of components than the container"), nil
 	}
 	return a.serveDocument(q, c, key)
+}
+
+// checkConditionsLocked refuses a condition of which it is not known what the service does with it.
+func (a *Account) checkConditionsLocked(q *request) *reply {
+	read := q.op == history.ReadDocument
+	var r reply
+	switch {
+	case q.header.Get("If-Modified-Since") != "":
+		r = a.refuseLocked(q, "If-Modified-Since on a document")
+	case !read && q.header.Get("If-None-Match") != "":
+		r = a.refuseLocked(q, "If-None-Match on a write")
+	case read && q.header.Get("If-Match") != "":
+		r = a.refuseLocked(q, "If-Match on a read")
+	default:
+		return nil
+	}
+	return &r
 }
 
 // serveDocument handles the operations on one logical partition. It returns the ids that a batch created.

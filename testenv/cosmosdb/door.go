@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -40,7 +41,7 @@ func (a *Account) serveHTTP(w http.ResponseWriter, r *http.Request, compute bool
 		return
 	}
 	for n, v := range o.reply.headers(o.activity) {
-		w.Header()[n] = v
+		w.Header()[wireName(n)] = v
 	}
 	if len(o.reply.body) > 0 {
 		w.Header().Set("Content-Length", strconv.Itoa(len(o.reply.body)))
@@ -50,6 +51,14 @@ func (a *Account) serveHTTP(w http.ResponseWriter, r *http.Request, compute bool
 		// The client may have gone; there is nobody to tell.
 		_, _ = w.Write(o.reply.body)
 	}
+}
+
+// wireName is the spelling of a header as the service sends it. Python programs look headers up by their exact spelling.
+func wireName(name string) string {
+	if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") || lower == "etag" || lower == "lsn" {
+		return lower
+	}
+	return name
 }
 
 // breakConnection ends a request without a reply. HTTP/1 connections are closed. An HTTP/2 stream can only be reset by

@@ -49,8 +49,8 @@ func FuzzRequest(f *testing.F) {
 		w := httptest.NewRecorder()
 		account.ServeHTTP(w, r)
 		require.GreaterOrEqual(t, w.Code, 200)
-		require.NotEmpty(t, w.Header().Get("x-ms-request-charge"))
-		require.NotEmpty(t, w.Header().Get("x-ms-activity-id"))
+		require.NotEmpty(t, w.Header()["x-ms-request-charge"]) // lower case, as the service writes it
+		require.NotEmpty(t, w.Header()["x-ms-activity-id"])
 		for _, d := range account.Documents("shop", "orders") {
 			require.NotEmpty(t, d.ETag)
 		}

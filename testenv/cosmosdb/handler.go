@@ -33,6 +33,7 @@ type outcome struct {
 // when the client has gone; it ends silences, and nothing else.
 func (a *Account) serve(ctx context.Context, q *request) outcome {
 	activity := a.activity(q)
+	a.nameResources(q)
 	if r := a.authenticate(q, time.Now()); r != nil {
 		return a.finish(q, activity, *r)
 	}
@@ -67,8 +68,11 @@ func (a *Account) perform(q *request, activity string) (r reply, alive bool) {
 	}
 	var created []string
 	r, created = a.dispatch(q)
-	if c := a.findContainer(q.database(), q.container()); c != nil && r.session == "" && q.entity() != "" {
-		r.session = c.session()
+	if c := a.findContainer(q.database(), q.container()); c != nil && q.entity() != "" {
+		if r.session == "" {
+			r.session = c.session()
+		}
+		r = locate(q, r, c)
 	}
 	a.record(q, activity, r, created)
 	return r, true
@@ -79,9 +83,16 @@ func (a *Account) dispatch(q *request) (r reply, created []string) {
 	if q.isData() && a.denied != nil {
 		return refuse(a.denied.status, a.denied.substatus, "the identity has no data plane role that allows this on the account"), nil
 	}
+	if q.resource != accountResource {
+		if r := a.checkHeadersLocked(q); r != nil {
+			return *r, nil
+		}
+	}
 	switch q.resource {
 	case accountResource:
 		return a.readAccount(q), nil
+	case partitionDelete:
+		return a.refuseLocked(q, "the deletion of all documents of a partition key"), nil
 	case documentFeed, documentResource:
 		return a.serveDocuments(q)
 	case databaseFeed, databaseResource, containerFeed, containerResource, offerFeed, offerResource:

@@ -78,6 +78,7 @@ func (a *Account) CreateContainer(databaseID string, spec ContainerSpec) error {
 		own.Set("id", databaseID)
 		d = a.addDatabase(own, databaseID)
 	}
+	fillDefinition(props)
 	c := a.addContainer(d, props, spec.ID, def)
 	a.attachOffer(&c.offer, manualThroughput(defaultThroughput), c.rid, "dbs/"+d.rid+"/colls/"+c.rid+"/")
 	return nil

@@ -177,6 +177,7 @@ func (a *Account) createContainer(q *request, d *database) reply {
 	if o == nil && d.offer == nil {
 		o = manualThroughput(defaultThroughput)
 	}
+	fillDefinition(props)
 	c := a.addContainer(d, props, id, def)
 	a.attachOffer(&c.offer, o, c.rid, "dbs/"+d.rid+"/colls/"+c.rid+"/")
 	return answer(http.StatusCreated, c.props)
@@ -213,6 +214,7 @@ func (a *Account) replaceContainer(q *request, c *container) reply {
 	case fmt.Sprint(def.uniqueKeys) != fmt.Sprint(c.def.uniqueKeys):
 		return refuse(http.StatusBadRequest, 0, "the unique keys of a container cannot be changed")
 	}
+	fillDefinition(props)
 	a.stamp(props, c.rid, "dbs/"+c.database.rid+"/colls/"+c.rid+"/")
 	c.props, c.def = props, def
 	return answer(http.StatusOK, c.props)

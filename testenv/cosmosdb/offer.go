@@ -27,6 +27,9 @@ func readOffer(q *request) (*jsondoc.Object, *reply) {
 		}
 		content := jsondoc.NewObject()
 		content.Set("offerAutopilotSettings", settings)
+		if r := checkThroughput(content); r != nil {
+			return nil, r
+		}
 		return content, nil
 	}
 	s := q.header.Get("x-ms-offer-throughput")
@@ -34,11 +37,36 @@ func readOffer(q *request) (*jsondoc.Object, *reply) {
 		return nil, nil
 	}
 	n, err := strconv.Atoi(s)
-	if err != nil || n < defaultThroughput || n%100 != 0 {
-		r := refuse(http.StatusBadRequest, 0, "x-ms-offer-throughput must be a multiple of 100 and at least 400")
+	if err != nil {
+		r := refuse(http.StatusBadRequest, 0, "x-ms-offer-throughput is not a number")
 		return nil, &r
 	}
-	return manualThroughput(n), nil
+	content := manualThroughput(n)
+	return content, checkThroughput(content)
+}
+
+// minAutoscale is the least maximum of an autoscale throughput, and its step, in request units per second.
+const minAutoscale = 1000
+
+// checkThroughput refuses values that the service does not take. An autoscale throughput is read back with the tenth of its
+// maximum, from which it scales.
+func checkThroughput(content *jsondoc.Object) *reply {
+	if v, ok := jsondoc.At(content, []string{"offerAutopilotSettings", "maxThroughput"}); ok {
+		most, _ := v.(float64)
+		if n := int(most); n < minAutoscale || n%minAutoscale != 0 || float64(n) != most {
+			r := refuse(http.StatusBadRequest, 0, "the maximum throughput of autoscale must be a multiple of 1000 and at least 1000")
+			return &r
+		}
+		content.Set("offerThroughput", most/10)
+		return nil
+	}
+	v, _ := content.Get("offerThroughput")
+	f, _ := v.(float64)
+	if n := int(f); n < defaultThroughput || n%100 != 0 || float64(n) != f {
+		r := refuse(http.StatusBadRequest, 0, "the throughput must be a multiple of 100 and at least 400")
+		return &r
+	}
+	return nil
 }
 
 func manualThroughput(n int) *jsondoc.Object {
@@ -97,6 +125,9 @@ func (a *Account) replaceOffer(q *request, o *offer) reply {
 	content, ok := v.(*jsondoc.Object)
 	if !ok {
 		return refuse(http.StatusBadRequest, 0, "the offer has no content")
+	}
+	if r := checkThroughput(content); r != nil {
+		return *r
 	}
 	self, _ := o.props.Text("_self")
 	props := o.props.Clone()

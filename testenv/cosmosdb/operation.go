@@ -19,8 +19,12 @@ type operation struct {
 	kind    string // one of the words of the batch protocol: Create, Upsert, Replace, Patch, Delete, Read
 	id      string // of Replace, Patch, Delete and Read
 	ifMatch string
-	body    []byte
-	doc     document // of Create, Upsert and Replace
+	// ifNoneMatch is of Read, which then answers 304.
+	ifNoneMatch string
+	body        []byte
+	doc         document // of Create, Upsert and Replace
+	// key is the text of the partition key, which the operations of a bulk have each for itself.
+	key string
 }
 
 // bringsDocument reports whether the body of the operation is a whole document.
@@ -99,14 +103,28 @@ func (t *transaction) replace(op operation) result {
 	if refused != nil {
 		return *refused
 	}
-	if id != op.id {
-		return badRequest("the id in the document is not that of the request")
-	}
 	old, refused := t.target(op)
 	if refused != nil {
 		return *refused
 	}
+	if id != op.id {
+		return t.rename(id, doc, old)
+	}
 	return t.put(id, doc, old, http.StatusOK)
+}
+
+// rename is a replace whose document has another id than the request: the service moves the document to that id, unless
+// one has it. Clients of several languages were seen to rely on it.
+func (t *transaction) rename(id string, doc *jsondoc.Object, old *version) result {
+	if t.live(id) != nil || t.blocked(id) {
+		return failure(http.StatusConflict, 0, chargeConflict, "a document with this id and partition key already exists")
+	}
+	t.remove(old)
+	r := t.put(id, doc, old, http.StatusOK)
+	if r.status >= 400 {
+		t.pending = t.pending[:len(t.pending)-1]
+	}
+	return r
 }
 
 func (t *transaction) patch(op operation) result {
@@ -149,6 +167,9 @@ func (t *transaction) read(op operation) result {
 	v := t.live(op.id)
 	if v == nil {
 		return notFound()
+	}
+	if op.ifNoneMatch != "" && (op.ifNoneMatch == "*" || op.ifNoneMatch == v.etag) {
+		return result{status: http.StatusNotModified, charge: t.account.readCharge(0), etag: v.etag}
 	}
 	return result{status: http.StatusOK, charge: t.account.readCharge(len(v.raw)), etag: v.etag, body: v.raw}
 }

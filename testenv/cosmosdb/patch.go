@@ -14,7 +14,7 @@ import (
 // maxPatch is how many steps a patch may have.
 const maxPatch = 10
 
-// patch is a partial update. It knows add, set, replace, remove and incr; move is not known, and azcosmos cannot send it.
+// patch is a partial update with add, set, replace, remove, incr and move.
 type patch struct {
 	condition string
 	steps     []patchStep
@@ -23,19 +23,24 @@ type patch struct {
 type patchStep struct {
 	op    string
 	path  []string
+	from  []string // of move
 	value any
 	given bool // the step has a value
 }
 
+// readPatch reads the body of a patch: an object with operations and perhaps a condition, or the operations alone, as the
+// JavaScript client sends them.
 func readPatch(body []byte) (patch, error) {
-	doc, err := jsondoc.ParseObject(body)
+	v, err := jsondoc.Parse(body)
 	if err != nil {
 		return patch{}, fmt.Errorf("the patch is not valid: %w", err)
 	}
 	p := patch{}
-	p.condition, _ = doc.Text("condition")
-	list, _ := doc.Get("operations")
-	steps, ok := list.([]any)
+	if doc, isObject := v.(*jsondoc.Object); isObject {
+		p.condition, _ = doc.Text("condition")
+		v, _ = doc.Get("operations")
+	}
+	steps, ok := v.([]any)
 	if !ok || len(steps) == 0 || len(steps) > maxPatch {
 		return patch{}, fmt.Errorf("a patch has 1 to %d operations", maxPatch)
 	}
@@ -57,21 +62,40 @@ func readPatchStep(v any) (patchStep, error) {
 	s := patchStep{}
 	s.op, _ = o.Text("op")
 	s.op = strings.ToLower(s.op)
-	path, _ := o.Text("path")
-	if !strings.HasPrefix(path, "/") || len(path) < 2 {
-		return patchStep{}, fmt.Errorf("the path %q of the patch does not begin with a slash and a name", path)
+	var err error
+	if s.path, err = readPatchPath(o, "path"); err != nil {
+		return patchStep{}, err
 	}
-	for _, name := range strings.Split(path[1:], "/") {
-		s.path = append(s.path, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+	if s.op == "move" {
+		if s.from, err = readPatchPath(o, "from"); err == nil && isPrefix(s.from, s.path) {
+			err = fmt.Errorf("the patch moves %s to itself or into itself", pointer(s.from))
+		}
+		return s, err
 	}
 	s.value, s.given = o.Get("value")
-	if strings.HasPrefix(s.path[0], "_") && len(s.path) == 1 && slices.Contains(systemProperties, s.path[0]) || s.path[0] == "id" {
-		return patchStep{}, fmt.Errorf("the path %q of the patch cannot be changed", path)
-	}
 	if !s.given && s.op != "remove" {
 		return patchStep{}, fmt.Errorf("the operation %s of the patch has no value", s.op)
 	}
 	return s, nil
+}
+
+func readPatchPath(o *jsondoc.Object, member string) ([]string, error) {
+	text, _ := o.Text(member)
+	if !strings.HasPrefix(text, "/") || len(text) < 2 {
+		return nil, fmt.Errorf("the path %q of the patch does not begin with a slash and a name", text)
+	}
+	var path []string
+	for _, name := range strings.Split(text[1:], "/") {
+		path = append(path, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+	}
+	if len(path) == 1 && slices.Contains(systemProperties, path[0]) || path[0] == "id" {
+		return nil, fmt.Errorf("the path %q of the patch cannot be changed", text)
+	}
+	return path, nil
+}
+
+func isPrefix(short, long []string) bool {
+	return len(short) <= len(long) && slices.Equal(short, long[:len(short)])
 }
 
 var systemProperties = []string{"_rid", "_self", "_etag", "_attachments", "_ts"}
@@ -89,6 +113,9 @@ func (p patch) applies(doc *jsondoc.Object) (bool, error) {
 }
 
 func (s patchStep) apply(doc *jsondoc.Object) error {
+	if s.op == "move" {
+		return s.move(doc)
+	}
 	parent, ok := jsondoc.At(doc, s.path[:len(s.path)-1])
 	if list, inList := s.listParent(doc); inList {
 		return s.applyToList(doc, list)
@@ -123,7 +150,36 @@ func (s patchStep) apply(doc *jsondoc.Object) error {
 	return nil
 }
 
-func (s patchStep) where() string { return "/" + strings.Join(s.path, "/") }
+// move takes a value from one place to another, over whatever stands there. Within an array that is an insertion, as in the
+// documentation of the service.
+func (s patchStep) move(doc *jsondoc.Object) error {
+	value, ok := jsondoc.At(doc, s.from)
+	if !ok {
+		value, ok = elementAt(doc, s.from)
+	}
+	if !ok {
+		return fmt.Errorf("the patch moves %s, which does not exist", pointer(s.from))
+	}
+	if err := (patchStep{op: "remove", path: s.from}).apply(doc); err != nil {
+		return err
+	}
+	return patchStep{op: "add", path: s.path, value: value}.apply(doc)
+}
+
+// elementAt returns the element of an array that a path names.
+func elementAt(doc *jsondoc.Object, path []string) (any, bool) {
+	parent, _ := jsondoc.At(doc, path[:len(path)-1])
+	list, _ := parent.([]any)
+	i, err := strconv.Atoi(path[len(path)-1])
+	if err != nil || i < 0 || i >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+func (s patchStep) where() string { return pointer(s.path) }
+
+func pointer(path []string) string { return "/" + strings.Join(path, "/") }
 
 func (s patchStep) increment(old any, exists bool) (any, error) {
 	by, ok := s.value.(float64)

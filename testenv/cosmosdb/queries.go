@@ -64,6 +64,9 @@ func (a *Account) queryDocuments(q *request, c *container, key partitionKey) rep
 	if refused != nil {
 		return *refused
 	}
+	if q.flag(headerQueryPlan) {
+		return reply{status: http.StatusOK, body: jsondoc.Encode(planOf(s)), charge: chargeQuery}
+	}
 	if len(key) > len(c.def.keyPaths) {
 		return refuse(http.StatusBadRequest, substatusKeyMismatch, "the partition key has more components than the container")
 	}
@@ -74,6 +77,10 @@ func (a *Account) queryDocuments(q *request, c *container, key partitionKey) rep
 	if refused := crossPartition(q, s, single); refused != nil {
 		return *refused
 	}
+	within, refused := a.readKeyRange(q, c.def)
+	if refused != nil {
+		return *refused
+	}
 	w := a.look(q, c, nil, time.Now())
 	if w.lost != nil {
 		return *w.lost
@@ -81,7 +88,7 @@ func (a *Account) queryDocuments(q *request, c *container, key partitionKey) rep
 	var found []*version
 	examined := 0
 	for _, v := range a.visible(c, w) {
-		if v.key.hasPrefix(key) {
+		if v.key.hasPrefix(key) && c.def.inside(v.key, within) {
 			examined++
 			if s.query.Matches(v.document(), s.params) {
 				found = append(found, v)
@@ -99,7 +106,7 @@ func (a *Account) queryDocuments(q *request, c *container, key partitionKey) rep
 
 // crossPartition refuses a query over several partitions that the client did not allow, or that the gateway cannot answer.
 func crossPartition(q *request, s ask, single bool) *reply {
-	if single || q.method == http.MethodGet || q.header.Get("x-ms-documentdb-partitionkeyrangeid") != "" {
+	if single || q.method == http.MethodGet || q.header.Get(headerRangeID) != "" {
 		return nil
 	}
 	if !q.flag("x-ms-documentdb-query-enablecrosspartition") {
@@ -107,8 +114,8 @@ func crossPartition(q *request, s ask, single bool) *reply {
 		return &r
 	}
 	if s.query.Ordered() || s.query.Counts() || s.query.Windowed() {
-		r := refuse(http.StatusBadRequest, 0, "the provided cross partition query can not be directly served by the gateway; "+
-			"give a partition key, or leave out ORDER BY, aggregates, TOP, OFFSET and LIMIT")
+		r := refuseWith(http.StatusBadRequest, substatusNotServable, "the provided cross partition query can not be directly served by the gateway; "+
+			"give a partition key, or leave out ORDER BY, aggregates, TOP, OFFSET and LIMIT", "additionalErrorInfo", jsondoc.String(planOf(s)))
 		return &r
 	}
 	return nil
@@ -164,7 +171,7 @@ func project(s ask, found []*version) (results []any, ends []int64) {
 		}
 	}
 	if s.query.Counts() {
-		results = []any{float64(len(results))}
+		results = []any{s.query.Counted(len(results))}
 	}
 	if !inOrder {
 		ends = ends[:0]
@@ -202,7 +209,11 @@ func position(continuation, tag string) (int64, bool) {
 
 func withMetrics(q *request, r reply, retrieved, returned int) reply {
 	if q.flag("x-ms-documentdb-populatequerymetrics") {
-		r = r.with("x-ms-documentdb-query-metrics", fmt.Sprintf("totalExecutionTimeInMs=0.10;retrievedDocumentCount=%d;outputDocumentCount=%d", retrieved, returned))
+		r = r.with("x-ms-documentdb-query-metrics", fmt.Sprintf("totalExecutionTimeInMs=0.10;queryCompileTimeInMs=0.01;"+
+			"queryLogicalPlanBuildTimeInMs=0.01;queryPhysicalPlanBuildTimeInMs=0.01;queryOptimizationTimeInMs=0.01;VMExecutionTimeInMs=0.05;"+
+			"indexLookupTimeInMs=0.01;instructionCount=%d;documentLoadTimeInMs=0.01;systemFunctionExecuteTimeInMs=0.00;"+
+			"userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount=%d;retrievedDocumentSize=%d;outputDocumentCount=%d;"+
+			"outputDocumentSize=%d;writeOutputTimeInMs=0.01;indexUtilizationRatio=1.00", 10*retrieved, retrieved, len(r.body), returned, len(r.body)))
 	}
 	if q.flag("x-ms-cosmos-populateindexmetrics") {
 		r = r.with("x-ms-cosmos-index-utilization", base64.StdEncoding.EncodeToString([]byte(

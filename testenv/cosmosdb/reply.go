@@ -12,6 +12,8 @@ const (
 	substatusKeyMismatch       = 1001 // 400: the document's partition key is not that of the request
 	substatusSessionUnreached  = 1002 // 404: the replica has not reached the session token
 	substatusRangeGone         = 1002 // 410: no such partition key range
+	substatusNotServable       = 1004 // 400: the client has to run the query by its plan
+	substatusOtherContainer    = 1024 // 400: the container has another _rid than the client believes
 	substatusOwnerMissing      = 1003 // 404: the database or container itself is missing
 	substatusControlPlaneToken = 5300 // 403: tokens give no right to manage
 )
@@ -47,6 +49,16 @@ func refuse(status, substatus int, message string) reply {
 	body.Set("code", errorCode(status))
 	body.Set("message", message)
 	return reply{status: status, substatus: substatus, body: jsondoc.Encode(body), charge: 1, message: message}
+}
+
+// refuseWith is an error reply with one more member in its body.
+func refuseWith(status, substatus int, message, name, value string) reply {
+	r := refuse(status, substatus, message)
+	if body, err := jsondoc.ParseObject(r.body); err == nil {
+		body.Set(name, value)
+		r.body = jsondoc.Encode(body)
+	}
+	return r
 }
 
 // answer is a successful reply with a resource.

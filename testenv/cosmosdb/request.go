@@ -26,6 +26,7 @@ const (
 	rangeFeed
 	offerFeed
 	offerResource
+	partitionDelete
 )
 
 // maxBody is how much of a body is read. A request above the service's limit is refused with 413 by its operation.
@@ -51,6 +52,8 @@ type request struct {
 	resource resource
 	// op and key name the request in the fault plan and in the history.
 	op, key string
+	// rid is the _rid by which the path names its last resource, in lower case; "" when the path has names.
+	rid string
 	// lagged asks for the replica that lacks the last write.
 	lagged bool
 	// byToken tells that the caller showed a Microsoft Entra ID token instead of a signature.
@@ -106,6 +109,8 @@ func (q *request) route() error {
 		q.resource = documentFeed + resource(len(p)-5)
 	case under(4, "pkranges") && len(p) == 5:
 		q.resource = rangeFeed
+	case under(4, "operations") && under(5, "partitionkeydelete"):
+		q.resource = partitionDelete
 	}
 	return nil
 }
@@ -124,7 +129,7 @@ func (q *request) container() string { return q.part(3) }
 // entity is "database/container", or as much of it as the path has.
 func (q *request) entity() string {
 	switch {
-	case q.resource >= containerResource && q.resource <= rangeFeed:
+	case q.resource >= containerResource && q.resource <= rangeFeed, q.resource == partitionDelete:
 		return q.database() + "/" + q.container()
 	case q.resource == databaseResource || q.resource == containerFeed:
 		return q.database()
@@ -141,7 +146,7 @@ func (q *request) isData() bool {
 }
 
 func (q *request) isQuery() bool {
-	return q.method == http.MethodPost && (q.flag("x-ms-documentdb-query") || q.flag("x-ms-documentdb-isquery") ||
+	return q.method == http.MethodPost && (q.flag(headerQueryPlan) || q.flag("x-ms-documentdb-query") || q.flag("x-ms-documentdb-isquery") ||
 		strings.HasPrefix(q.header.Get("Content-Type"), "application/query+json"))
 }
 

@@ -1,9 +1,9 @@
 // Package query reads and evaluates a subset of the Cosmos DB query language over one document at a time.
 //
-// Does: SELECT *, SELECT VALUE, projections with aliases, DISTINCT not; FROM with one alias; WHERE with = != <> < <= > >=,
+// Does: SELECT *, SELECT VALUE, projections with aliases, arrays and objects of expressions; FROM with one alias; WHERE with = != <> < <= > >=,
 // AND, OR, NOT, IN, BETWEEN, parameters and the functions listed in functions.go; ORDER BY one path; TOP, OFFSET and
 // LIMIT; SELECT VALUE COUNT(...). Does not: JOIN, IN over arrays, subqueries, arithmetic, GROUP BY, LIKE, other aggregates,
-// user-defined functions. What it does not do is an [Unsupported] error, never a wrong answer; what is no query at all is
+// DISTINCT, user-defined functions. What it does not do is an [Unsupported] error, never a wrong answer; what is no query at all is
 // a [SyntaxError].
 //
 // Evaluation has the three-valued logic of the service: a missing property is undefined, a comparison of values of

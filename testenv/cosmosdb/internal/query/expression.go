@@ -202,6 +202,10 @@ func (p *parser) marked(t token) (expression, error) {
 			return nil, err
 		}
 		return e, p.expect(")")
+	case t.is("["):
+		return p.arrayOf()
+	case t.is("{"):
+		return p.objectOf()
 	case t.is("-") && p.peek().kind == numberToken:
 		return literal{-p.take().number}, nil
 	}

@@ -10,19 +10,27 @@ type Query struct {
 	star  bool
 	value bool
 	count bool
-	items []item
-	where expression
-	order expression
-	desc  bool
+	// partial is a count as a query plan asks for it, whose result clients add to those of other partitions.
+	partial bool
+	items   []item
+	where   expression
+	order   expression
+	desc    bool
+	top     bool // Limit is TOP
+	text    clauses
 
 	// Skip and Limit are OFFSET and LIMIT, or TOP. Limit is -1 where there is none.
 	Skip, Limit int
 }
 
+// clauses are the texts of the parts of a query, without their keywords.
+type clauses struct{ selected, alias, where, order string }
+
 // item is one projected value.
 type item struct {
 	name string
 	expr expression
+	text string // of the expression
 }
 
 // Condition is a condition alone, as in a conditional patch.
@@ -34,7 +42,7 @@ func Parse(text string) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: tokens}
+	p := &parser{source: text, tokens: tokens}
 	q := &Query{Limit: -1}
 	for _, step := range []func(*Query) error{p.selectClause, p.fromClause, p.whereClause, p.orderClause, p.limitClause} {
 		if err := step(q); err != nil {
@@ -44,6 +52,7 @@ func Parse(text string) (*Query, error) {
 	if t := p.peek(); t.kind != endToken {
 		return nil, p.unexpected(t)
 	}
+	q.text.alias = p.alias
 	if err := p.bind(q); err != nil {
 		return nil, err
 	}
@@ -60,6 +69,7 @@ func ParseCondition(text string) (Condition, error) {
 }
 
 type parser struct {
+	source string
 	tokens []token
 	at     int
 	alias  string
@@ -73,6 +83,14 @@ type parser struct {
 const maxNesting = 200
 
 func (p *parser) peek() token { return p.tokens[p.at] }
+
+// since is the text from a token up to the one that was taken last.
+func (p *parser) since(t token) string {
+	if end := p.tokens[max(0, p.at-1)].end; end > t.start {
+		return p.source[t.start:end]
+	}
+	return ""
+}
 
 func (p *parser) take() token {
 	t := p.tokens[p.at]
@@ -119,21 +137,52 @@ func (p *parser) selectClause(q *Query) error {
 		if err != nil {
 			return err
 		}
-		q.Limit = n
+		q.Limit, q.top = n, true
 	}
 	if p.accept("*") {
 		q.star = true
 		return nil
 	}
-	if q.value = p.accept("VALUE"); q.value && p.peek().is("COUNT") {
+	q.value = p.accept("VALUE")
+	first := p.peek()
+	defer func() { q.text.selected = p.since(first) }()
+	switch {
+	case q.value && first.is("COUNT"):
 		q.count, p.counting = true, true
+	case q.value && p.partialCount():
+		return p.partial(q)
 	}
+	return p.selectItems(q)
+}
+
+// partialCount reports whether [{"item": COUNT follows.
+func (p *parser) partialCount() bool {
+	rest := p.tokens[p.at:]
+	return len(rest) > 4 && rest[0].is("[") && rest[1].is("{") && rest[2].text == "item" && rest[3].is(":") && rest[4].is("COUNT")
+}
+
+// partial reads SELECT VALUE [{"item": COUNT(x)}].
+func (p *parser) partial(q *Query) error {
+	p.at += 4
+	q.count, q.partial, p.counting = true, true, true
+	e, err := p.expression()
+	q.items = []item{{expr: e}}
+	for _, mark := range []string{"}", "]"} {
+		if err == nil {
+			err = p.expect(mark)
+		}
+	}
+	return err
+}
+
+func (p *parser) selectItems(q *Query) error {
 	for {
+		first := p.peek()
 		e, err := p.expression()
 		if err != nil {
 			return err
 		}
-		i := item{expr: e, name: p.nameOf(e)}
+		i := item{expr: e, name: p.nameOf(e), text: p.since(first)}
 		if p.accept("AS") {
 			if i.name = p.take().text; q.value {
 				return &SyntaxError{Near: "AS"}
@@ -157,6 +206,9 @@ func (p *parser) nameOf(e expression) string {
 }
 
 func (p *parser) fromClause(*Query) error {
+	if p.peek().kind == endToken {
+		return &Unsupported{Feature: "SELECT without FROM"}
+	}
 	if err := p.expect("FROM"); err != nil {
 		return err
 	}
@@ -180,7 +232,9 @@ func (p *parser) fromClause(*Query) error {
 
 func (p *parser) whereClause(q *Query) (err error) {
 	if p.accept("WHERE") {
+		first := p.peek()
 		q.where, err = p.expression()
+		q.text.where = p.since(first)
 	}
 	return err
 }
@@ -192,9 +246,11 @@ func (p *parser) orderClause(q *Query) (err error) {
 	if err := p.expect("BY"); err != nil {
 		return err
 	}
+	first := p.peek()
 	if q.order, err = p.expression(); err != nil {
 		return err
 	}
+	q.text.order = p.since(first)
 	if _, ok := q.order.(*pathExpression); !ok {
 		return &Unsupported{Feature: "ORDER BY something other than a path"}
 	}
@@ -218,6 +274,7 @@ func (p *parser) limitClause(q *Query) (err error) {
 		return err
 	}
 	q.Limit, err = p.natural()
+	q.top = false
 	return err
 }
 

@@ -62,6 +62,8 @@ func TestProjections(t *testing.T) {
 		"SELECT VALUE c FROM c":                       `{"id":"a","n":3,"o":{"x":1}}`,
 		"SELECT c.id, c.n AS count, c.none, 7 FROM c": `{"id":"a","count":3,"$4":7}`,
 		"SELECT VALUE c.none FROM c":                  ``,
+		"SELECT VALUE {'a': c.n, b: c.none} FROM c":   `{"a":3}`,
+		"SELECT VALUE [c.n, c.none, [], {}] FROM c":   `[3,[],{}]`,
 		"SELECT VALUE COUNT(1) FROM c":                `1`,
 		"SELECT VALUE COUNT(c.none) FROM c":           ``,
 	} {
@@ -141,7 +143,7 @@ func TestQueriesThatAreNotImplementedSaySo(t *testing.T) {
 		"SELECT DISTINCT c.x FROM c", "SELECT * FROM c JOIN d IN c.d", "SELECT * FROM c IN c.lines", "SELECT * FROM c.lines", "SELECT VALUE SUM(c.x) FROM c",
 		"SELECT COUNT(1) FROM c", "SELECT * FROM c WHERE COUNT(1) = 1", "SELECT * FROM c GROUP BY c.x", "SELECT * FROM c WHERE c.x LIKE 'a%'", "SELECT * FROM c WHERE c.x + 1 = 2",
 		"SELECT * FROM c WHERE udf.f(c)", "SELECT * FROM c WHERE EXISTS(SELECT * FROM d)", "SELECT * FROM c WHERE (SELECT 1) = 1", "SELECT * FROM c ORDER BY c.a, c.b",
-		"SELECT * FROM c ORDER BY LOWER(c.a)", "SELECT * FROM c OFFSET @a LIMIT 1", "SELECT VALUE {'a': c.a} FROM c",
+		"SELECT * FROM c ORDER BY LOWER(c.a)", "SELECT * FROM c OFFSET @a LIMIT 1", "SELECT 1",
 		"SELECT * FROM c WHERE " + strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300), "SELECT * FROM c WHERE " + strings.Repeat("NOT ", 10000) + "c.x",
 	} {
 		_, err := query.Parse(text)

@@ -18,11 +18,13 @@ const (
 	markToken
 )
 
-// token is a piece of a query. text is a word as written, the value of a string, or the mark.
+// token is a piece of a query. text is a word as written, the value of a string, or the mark; it stands between two
+// offsets of the query.
 type token struct {
-	kind   tokenKind
-	text   string
-	number float64
+	kind       tokenKind
+	text       string
+	number     float64
+	start, end int
 }
 
 // is reports whether the token is a keyword, in any case, or a mark.
@@ -33,15 +35,17 @@ func (t token) is(text string) bool {
 // scan cuts a query into tokens, an end token last.
 func scan(s string) ([]token, error) {
 	var list []token
+	size := len(s)
 	for {
 		s = strings.TrimLeftFunc(s, unicode.IsSpace)
 		if s == "" {
-			return append(list, token{kind: endToken, text: "the end"}), nil
+			return append(list, token{kind: endToken, text: "the end", start: size, end: size}), nil
 		}
 		t, rest, err := next(s)
 		if err != nil {
 			return nil, err
 		}
+		t.start, t.end = size-len(s), size-len(rest)
 		list, s = append(list, t), rest
 	}
 }

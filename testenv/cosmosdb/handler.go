@@ -117,7 +117,7 @@ func (a *Account) record(q *request, activity string, r reply, created []string)
 	e := history.Event{
 		Op: q.op, Entity: q.entity(), Key: q.key, Status: r.status, Substatus: r.substatus,
 		Charge: r.charge, Activity: activity, Error: r.message, Documents: created,
-		Effect: r.status/100 == 2 && r.status != http.StatusMultiStatus && changes(q) && (len(created) > 0 || !readsAlone(q)),
+		Effect: r.status/100 == 2 && changes(q) && (len(created) > 0 || r.status != http.StatusMultiStatus && !readsAlone(q)),
 	}
 	if key, ok, err := parsePartitionKey(q.header.Get(keyHeader)); ok && err == nil && q.isData() {
 		e.Partition = key.display()

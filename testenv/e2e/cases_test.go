@@ -28,9 +28,31 @@ func TestEveryMessageBecomesADocumentOrADeadLetter(t *testing.T) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, testenv.Options{Broker: servicebus.Options{MaxMessageSize: 16 << 20}}, func(w *world) { w.play(s) })
+			// The service gives a message an id where its sender gave none; the scenarios judge what it would otherwise be.
+			broker := servicebus.Options{MaxMessageSize: 16 << 20, LeaveMessageIDNull: true}
+			inBubble(t, testenv.Options{Broker: broker}, func(w *world) { w.play(s) })
 		})
 	}
+}
+
+// TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn shows what a sender gets that leaves the id to the service.
+func TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, testenv.Options{}, func(w *world) {
+		w.skipAudit = true
+		r := w.startWith(worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
+			return []worker.Document{{Type: "order", Content: m.Body}}, nil
+		}), nil)
+		sender := w.sender()
+		for range 2 {
+			require.NoError(w.t, sender.SendMessage(context.Background(), &azservicebus.Message{Body: []byte(`{"orderId":"1042"}`)}, nil))
+		}
+		w.waitDrained(time.Minute)
+		synctest.Wait()
+		require.Equal(w.t, scenario.Stored, w.fateOf(r, 1))
+		require.Equal(w.t, scenario.Stored, w.fateOf(r, 2))
+		require.Len(w.t, w.Stored(), 2)
+	})
 }
 
 // play sends one message after the other and holds what becomes of each against its scenario.

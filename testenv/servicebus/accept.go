@@ -12,7 +12,7 @@ import (
 const batchFormat = 0x80013700
 
 // unpack takes a transfer apart into the messages it carries.
-func unpack(format uint32, payload []byte) ([]*message, *amqp.Error) {
+func (b *Broker) unpack(format uint32, payload []byte) ([]*message, *amqp.Error) {
 	encoded := [][]byte{payload}
 	switch format {
 	case 0:
@@ -29,8 +29,8 @@ func unpack(format uint32, payload []byte) ([]*message, *amqp.Error) {
 		return nil, amqp.Errorf(amqp.NotImplemented, "message format %#x is neither a message nor a batch", format)
 	}
 	ms := make([]*message, 0, len(encoded))
-	for _, b := range encoded {
-		m, err := newMessage(b)
+	for _, one := range encoded {
+		m, err := b.newMessage(one)
 		if err != nil {
 			return nil, amqp.Errorf(amqp.DecodeError, "the message cannot be decoded: %v", err)
 		}

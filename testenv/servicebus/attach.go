@@ -18,6 +18,9 @@ const (
 // thing and does not implement it.
 func (b *Broker) resolve(address string) (n *node, err *amqp.Error, loud bool) {
 	path := lower(address)
+	if strings.Contains(path, "://") { // Python and Proton name a node by its whole URL
+		path = audiencePath(path)
+	}
 	if path == cbsAddress {
 		return &node{kind: nodeCBS, path: path}, nil, false
 	}
@@ -54,6 +57,7 @@ func unimplementedPath(path string) string {
 // Opened implements [amqp.Handler].
 func (b *Broker) Opened(c *amqp.Conn) {
 	b.opts.History.Add(effect(history.Connect))
+	b.admitKey(c)
 	a := b.opts.Faults.At(fault.Point{Op: history.Connect, Phase: fault.After})
 	if isNone(a) || !b.endure(a) {
 		return
@@ -122,7 +126,7 @@ func (b *Broker) attach(l *amqp.Link, a amqp.Attach, address string) {
 	case n.kind == nodeQueue:
 		b.consume(l, a, n)
 	default:
-		b.replyOver(l, a)
+		b.replyOver(l, a, n)
 	}
 	if !l.Accept(terms) {
 		b.Detached(l)
@@ -199,16 +203,15 @@ func (b *Broker) consume(l *amqp.Link, a amqp.Attach, n *node) {
 	n.store.addConsumerLocked(c)
 }
 
-func (b *Broker) replyOver(l *amqp.Link, a amqp.Attach) {
-	r := &replyLink{link: l, settled: a.SenderSettleMode != nil && *a.SenderSettleMode == 1}
-	at := replyAddress{session: l.Session()}
+func (b *Broker) replyOver(l *amqp.Link, a amqp.Attach, n *node) {
+	r := &replyLink{link: l, node: n, settled: a.SenderSettleMode != nil && *a.SenderSettleMode == 1}
 	if a.Target != nil {
-		at.address = a.Target.Address
+		r.address = a.Target.Address
 	}
 	p := peerOf(l)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reply[at] = r
+	p.reply[l] = r
 }
 
 // Credit implements [amqp.Handler].
@@ -220,12 +223,7 @@ func (b *Broker) Credit(l *amqp.Link) {
 	if n.kind != nodeQueue {
 		p := peerOf(l)
 		p.mu.Lock()
-		var r *replyLink
-		for _, candidate := range p.reply {
-			if candidate.link == l {
-				r = candidate
-			}
-		}
+		r := p.reply[l]
 		p.mu.Unlock()
 		if r != nil {
 			r.pump()
@@ -251,9 +249,5 @@ func (b *Broker) Detached(l *amqp.Link) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for at, r := range p.reply {
-		if r.link == l {
-			delete(p.reply, at)
-		}
-	}
+	delete(p.reply, l)
 }

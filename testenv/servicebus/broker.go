@@ -161,6 +161,9 @@ func (b *Broker) serve(nc net.Conn) {
 	}
 	if err := p.conn.Serve(); err != nil && !b.isClosed() {
 		b.opts.Logger.LogAttrs(context.Background(), slog.LevelDebug, "connection ended", slog.Any("error", err))
+		if p, ok := errors.AsType[*amqp.ProtocolError](err); ok && p.Speaks() != "" {
+			b.refuse(p.Speaks() + ": a connection string with UseDevelopmentEmulator=true makes the clients of Azure speak plain AMQP")
+		}
 	}
 	p.close()
 	b.mu.Lock()

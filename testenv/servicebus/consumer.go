@@ -127,7 +127,7 @@ func (c *consumer) lockAndSendLocked(s *store, m *message, now time.Time) {
 	}
 	b := s.entity.broker
 	buf := b.payloads.get()
-	*buf = m.encodeTo(*buf, false)
+	*buf = m.encodeTo(*buf, !c.takes)
 	tag := netToken(newToken())
 	if c.takes {
 		s.removeLocked(m)

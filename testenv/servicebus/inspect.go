@@ -131,7 +131,7 @@ func (b *Broker) SendEncoded(queue string, encoded []byte) (int64, error) {
 	if s.dead {
 		return 0, fmt.Errorf("servicebus: nothing can be sent to %s", s.path)
 	}
-	m, err := newMessage(append([]byte(nil), encoded...))
+	m, err := b.newMessage(append([]byte(nil), encoded...))
 	if err != nil {
 		return 0, fmt.Errorf("servicebus: send to %s: %w", queue, err)
 	}

@@ -125,7 +125,7 @@ func (b *Broker) peek(r *request) (fault.Point, func() reply, *reply) {
 		return early(badRequest("peek-message needs a message-count of at least 1"))
 	}
 	return fault.Point{Op: history.Peek, Key: s.path}, func() reply {
-		return messagesReply(s.peek(from, int(count)))
+		return messagesReply(s.peek(from, int(count)), nil)
 	}, nil
 }
 
@@ -148,13 +148,19 @@ func (s *store) peek(from int64, count int) [][]byte {
 	return found
 }
 
-func messagesReply(encoded [][]byte) reply {
+// messagesReply returns messages, each with its lock token where there are tokens: only with it can a client settle a
+// message that it received by its sequence number.
+func messagesReply(encoded [][]byte, tokens []amqp.UUID) reply {
 	if len(encoded) == 0 {
 		return reply{status: http.StatusNoContent, description: "No messages"}
 	}
 	list := make(amqp.List, len(encoded))
 	for i, b := range encoded {
-		list[i] = amqp.Map{{Key: "message", Value: b}}
+		entry := amqp.Map{{Key: "message", Value: b}}
+		if i < len(tokens) {
+			entry = append(entry, amqp.Pair{Key: "lock-token", Value: tokens[i]})
+		}
+		list[i] = entry
 	}
 	return ok(amqp.Map{{Key: "messages", Value: list}})
 }
@@ -167,11 +173,11 @@ func (b *Broker) receiveDeferred(r *request) (fault.Point, func() reply, *reply)
 		return early(badRequest("receive-by-sequence-number needs sequence-numbers, an array of long"))
 	}
 	return fault.Point{Op: history.ReceiveDeferred, Key: s.keyAt(seqs[0])}, func() reply {
-		encoded, err := s.receiveDeferred(seqs, mode == 0)
+		encoded, tokens, err := s.receiveDeferred(seqs, mode == 0)
 		if err != nil {
 			return failure(err)
 		}
-		return messagesReply(encoded)
+		return messagesReply(encoded, tokens)
 	}, nil
 }
 
@@ -184,8 +190,9 @@ func (s *store) keyAt(seq int64) string {
 	return ""
 }
 
-// receiveDeferred locks deferred messages, or deletes them when takes is true; all of them or none.
-func (s *store) receiveDeferred(seqs []int64, takes bool) ([][]byte, *amqp.Error) {
+// receiveDeferred locks deferred messages and returns their lock tokens, or deletes them when takes is true; all of them or
+// none.
+func (s *store) receiveDeferred(seqs []int64, takes bool) (encoded [][]byte, tokens []amqp.UUID, err *amqp.Error) {
 	s.entity.mu.Lock()
 	defer s.entity.mu.Unlock()
 	now := time.Now()
@@ -194,10 +201,9 @@ func (s *store) receiveDeferred(seqs []int64, takes bool) ([][]byte, *amqp.Error
 		if m := s.all.get(seq); m == nil || m.state != deferred || m.locked {
 			err := amqp.Errorf(condNotFound, "no deferred message with sequence number %d can be received from %s", seq, s.path)
 			s.recordLocked(history.Event{Op: history.ReceiveDeferred, Sequence: seq, Error: err.Condition}, nil)
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var encoded [][]byte
 	for _, seq := range seqs {
 		m := s.all.get(seq)
 		if m == nil || m.locked {
@@ -205,6 +211,7 @@ func (s *store) receiveDeferred(seqs []int64, takes bool) ([][]byte, *amqp.Error
 		}
 		if !takes {
 			s.lockLocked(m, now)
+			tokens = append(tokens, m.token)
 		}
 		s.recordLocked(effect(history.ReceiveDeferred), m)
 		encoded = append(encoded, m.encodeTo(nil, !takes))
@@ -212,7 +219,7 @@ func (s *store) receiveDeferred(seqs []int64, takes bool) ([][]byte, *amqp.Error
 			s.removeLocked(m)
 		}
 	}
-	return encoded, nil
+	return encoded, tokens, nil
 }
 
 func (b *Broker) schedule(r *request) (fault.Point, func() reply, *reply) {
@@ -225,7 +232,7 @@ func (b *Broker) schedule(r *request) (fault.Point, func() reply, *reply) {
 		fields, _ := entry.(amqp.Map)
 		v, _ := fields.Get("message")
 		encoded, _ := v.([]byte)
-		m, err := newMessage(encoded)
+		m, err := b.newMessage(encoded)
 		if err != nil {
 			return early(badRequest("a message cannot be decoded: %v", err))
 		}

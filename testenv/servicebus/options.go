@@ -63,6 +63,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// OneCBSLink refuses a second pair of $cbs links on one connection with amqp:not-allowed, as Service Bus does.
 	OneCBSLink bool
+	// LeaveMessageIDNull leaves a message that was sent without a message id without one. By default it gets one.
+	LeaveMessageIDNull bool
 	// RepeatAnswers sends every answer to a settlement twice.
 	RepeatAnswers bool
 }

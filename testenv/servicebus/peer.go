@@ -1,6 +1,7 @@
 package servicebus
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,15 +15,15 @@ type peer struct {
 	conn   *amqp.Conn
 
 	mu     sync.Mutex
-	grants map[string]*grant           // guarded by mu; by lower-case path
-	nodes  map[*amqp.Link]*node        // guarded by mu; the links that are attached
-	reply  map[replyAddress]*replyLink // guarded by mu
-	closed bool                        // guarded by mu
+	grants map[string]*grant         // guarded by mu; by lower-case path
+	nodes  map[*amqp.Link]*node      // guarded by mu; the links that are attached
+	reply  map[*amqp.Link]*replyLink // guarded by mu
+	closed bool                      // guarded by mu
 }
 
 func newPeer(b *Broker) *peer {
 	return &peer{
-		broker: b, grants: map[string]*grant{}, nodes: map[*amqp.Link]*node{}, reply: map[replyAddress]*replyLink{},
+		broker: b, grants: map[string]*grant{}, nodes: map[*amqp.Link]*node{}, reply: map[*amqp.Link]*replyLink{},
 	}
 }
 
@@ -137,15 +138,11 @@ func (p *peer) links(f func(*amqp.Link, *node) bool) []*amqp.Link {
 	return ls
 }
 
-// A replyAddress names the link over which requests of a session are answered. Clients choose the address freely.
-type replyAddress struct {
-	session *amqp.Session
-	address string
-}
-
 // A replyLink sends replies, and keeps them until the client gives credit, which may come after the request.
 type replyLink struct {
 	link    *amqp.Link
+	node    *node
+	address string // of its target, which the client chooses freely
 	settled bool
 	mu      sync.Mutex
 	waiting [][]byte // guarded by mu
@@ -175,8 +172,23 @@ func (r *replyLink) pump() {
 	}
 }
 
-func (p *peer) replyLink(a replyAddress) *replyLink {
+// replyLink returns the link over which a request is answered: the one of its session whose target address the request
+// names. JavaScript gives its link at $cbs no target address and names the link itself, and Python names nothing: then it
+// is the link of that name, or else the one from the node that was asked.
+func (p *peer) replyLink(asked *amqp.Link, n *node, replyTo string) *replyLink {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reply[a]
+	var named, same *replyLink
+	for _, r := range p.reply {
+		switch {
+		case r.link.Session() != asked.Session():
+		case replyTo != "" && r.address == replyTo:
+			return r
+		case replyTo != "" && r.link.Name() == replyTo:
+			named = r
+		case r.node.kind == n.kind && r.node.path == n.path:
+			same = r
+		}
+	}
+	return cmp.Or(named, same)
 }

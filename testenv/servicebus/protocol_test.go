@@ -251,9 +251,9 @@ func TestLinkWithoutATokenIsRefused(t *testing.T) {
 	})
 }
 
-func TestOnlyAnonymousIsOffered(t *testing.T) {
+func TestSASLIsNeededAndItsMechanismsAreThoseOfTheService(t *testing.T) {
 	for name, o := range map[string]*goamqp.ConnOptions{
-		"no SASL": {}, "plain": {SASLType: goamqp.SASLTypePlain("u", "p")},
+		"no SASL": {}, "external": {SASLType: goamqp.SASLTypeExternal("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -83,13 +83,17 @@ func (r *request) field(name string) any {
 
 // answer sends the reply over the link that the request names.
 func (r *request) answer(a reply) {
-	to := peerOf(r.link).replyLink(replyAddress{session: r.link.Session(), address: r.replyTo})
+	to := peerOf(r.link).replyLink(r.link, r.node, r.replyTo)
 	if to == nil {
 		r.broker.opts.Logger.LogAttrs(context.Background(), slog.LevelDebug, "reply link is gone", slog.String("address", r.replyTo))
 		return
 	}
 	properties := amqp.Map{
 		{Key: "statusCode", Value: int32(a.status)}, {Key: "statusDescription", Value: a.description},
+	}
+	if r.node.kind == nodeCBS { // Python reads these names at $cbs, Go and JavaScript the ones above
+		properties = append(properties, amqp.Pair{Key: "status-code", Value: int32(a.status)},
+			amqp.Pair{Key: "status-description", Value: a.description})
 	}
 	if a.condition != "" {
 		properties = append(properties, amqp.Pair{Key: "errorCondition", Value: amqp.Symbol(a.condition)})

@@ -10,10 +10,13 @@ import (
 	"time"
 )
 
+// sasPrefix begins every shared access signature.
+const sasPrefix = "SharedAccessSignature "
+
 // verifySAS checks a shared access signature for an audience: a keyed hash over the resource and the time of expiry, made
 // with one of the keys. It returns what the key allows and until when, or what is wrong in the words of the service.
 func verifySAS(token, audience string, keys []Key, now time.Time) (Rights, time.Time, string) {
-	text, ok := strings.CutPrefix(token, "SharedAccessSignature ")
+	text, ok := strings.CutPrefix(token, sasPrefix)
 	if !ok {
 		return 0, time.Time{}, "InvalidToken: the token does not begin with SharedAccessSignature"
 	}

@@ -125,6 +125,7 @@ func (s *store) applyLocked(m *message, v verdict, now time.Time) *amqp.Error {
 		s.failedLocked(m, now)
 	case history.Defer:
 		s.unlockLocked(m)
+		m.failed++ // the service counts the delivery that ended so
 		s.setStateLocked(m, deferred)
 		s.settleDownLocked(m, now)
 	case history.Release:

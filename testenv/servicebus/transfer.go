@@ -33,7 +33,7 @@ func (b *Broker) Message(l *amqp.Link, m amqp.Incoming) {
 // receive stores what a sender sent, and answers with an outcome.
 func (b *Broker) receive(l *amqp.Link, n *node, in amqp.Incoming) {
 	e := n.store.entity
-	ms, err := unpack(in.Format, in.Payload)
+	ms, err := b.unpack(in.Format, in.Payload)
 	answer := func() {
 		switch {
 		case in.Settled:
@@ -115,12 +115,14 @@ func (b *Broker) decide(d amqp.Decision, n *node) {
 	})
 }
 
-// outcome returns the state with which a settlement is confirmed. A dead-lettering is confirmed as accepted: clients take
-// a rejected state with an error for a failure.
+// outcome returns the state with which a settlement is confirmed: the one that the client chose, and for a dead-lettering
+// rejected without an error. Python and Java compare the states, and take another one for a lost lock.
 func outcome(st amqp.State) amqp.State {
 	switch st.(type) {
 	case *amqp.Modified:
 		return &amqp.Modified{}
+	case *amqp.Rejected:
+		return &amqp.Rejected{}
 	case *amqp.Released, nil:
 		return &amqp.Released{}
 	}

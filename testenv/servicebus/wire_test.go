@@ -248,16 +248,16 @@ func TestSendersOnTheWire(t *testing.T) {
 			require.Equal(t, amqp.NotImplemented, want[*amqp.Disposition](c).State.(*amqp.Rejected).Error.Condition)
 		})
 	})
-	t.Run("a message that is too large detaches the link", func(t *testing.T) {
+	t.Run("a message that is too large is rejected and the link goes on", func(t *testing.T) {
 		onTheWire(t, func(t *testing.T, w *world, c *wire) {
 			attach(c)
 			id := uint32(1)
 			c.send(&amqp.Transfer{Handle: 2, DeliveryID: &id, DeliveryTag: []byte{1}, More: true, Payload: body})
 			c.send(&amqp.Transfer{Handle: 2, Payload: body})
-			require.Equal(t, amqp.MessageSizeExceeded, want[*amqp.Detach](c).Error.Condition)
-			c.transfer(2, 2, body) // crosses the detach and is passed over
-			c.send(&amqp.Detach{Handle: 2, Closed: true})
-			attach(c)
+			require.Equal(t, amqp.MessageSizeExceeded, want[*amqp.Disposition](c).State.(*amqp.Rejected).Error.Condition)
+			c.transfer(2, 2, body)
+			require.IsType(t, &amqp.Accepted{}, want[*amqp.Disposition](c).State)
+			require.Equal(t, 1, w.counts().Active)
 		})
 	})
 	t.Run("a message without a delivery id detaches the link", func(t *testing.T) {

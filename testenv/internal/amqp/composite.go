@@ -31,6 +31,9 @@ func (w *compositeWriter) set() {
 	w.end, w.used = len(w.dst), w.count
 }
 
+// set0 marks the fields so far as ones to keep, null or not.
+func (w *compositeWriter) set0() { w.end, w.used = len(w.dst), w.count }
+
 func (w *compositeWriter) bool(v bool) {
 	if !v {
 		w.null() // every boolean of the protocol defaults to false

@@ -59,6 +59,8 @@ type Conn struct {
 	tick chan time.Duration
 	done chan struct{} // closed when the connection ends
 
+	user, secret string // of SASL PLAIN; set before Opened
+
 	lastRead atomic.Int64 // time of the last frame, in Unix nanoseconds
 
 	mu           sync.Mutex

@@ -12,7 +12,12 @@ func (l *Link) creditLocked(f *Flow) {
 	if f.DeliveryCount != nil {
 		count = *f.DeliveryCount
 	}
-	l.credit = uint32(max(0, int32(count+*f.LinkCredit-l.deliveryCount))) // serial numbers: the difference may be negative
+	// Counts are serial numbers, and credit may be anything up to the largest uint: what is under way is taken off it.
+	underWay := l.deliveryCount - count
+	l.credit = 0
+	if int32(underWay) < 0 || *f.LinkCredit > underWay {
+		l.credit = *f.LinkCredit - underWay
+	}
 	l.drain = f.Drain
 }
 

@@ -2,6 +2,7 @@ package amqp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 )
 
@@ -47,9 +48,30 @@ func (f *frameReader) protocolHeader() (byte, error) {
 		return 0, err
 	}
 	if string(h[:4]) != "AMQP" || h[5] != 1 || h[6] != 0 || h[7] != 0 {
-		return 0, malformed("protocol header % x is not AMQP 1.0", h)
+		return 0, &ProtocolError{Header: h}
 	}
 	return h[4], nil
+}
+
+// A ProtocolError tells that a peer does not speak AMQP 1.0. It is an [ErrMalformed].
+type ProtocolError struct{ Header [headerSize]byte }
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("protocol header % x is not AMQP 1.0", e.Header)
+}
+
+// Unwrap returns ErrMalformed.
+func (e *ProtocolError) Unwrap() error { return ErrMalformed }
+
+// Speaks names what the peer speaks instead, or returns "" when it is nothing known.
+func (e *ProtocolError) Speaks() string {
+	switch {
+	case e.Header[0] == 0x16 && e.Header[1] == 3:
+		return "TLS"
+	case string(e.Header[:4]) == "GET ":
+		return "HTTP, as for AMQP over WebSockets"
+	}
+	return ""
 }
 
 // next reads one frame. The payload of a transfer is valid until the next call.

@@ -25,6 +25,7 @@ type Link struct {
 	maxMessage uint64
 	partial    Incoming // the message whose last frame has not arrived; only the reader touches it
 	assembling bool
+	oversized  bool // the partial message is above maxMessage, and its payload is dropped
 }
 
 // Incoming is a message that arrived on a link.
@@ -205,26 +206,37 @@ func (l *Link) onTransfer(t *Transfer) error {
 		l.assembling = true
 	}
 	if t.Aborted {
-		l.assembling, l.partial = false, Incoming{}
-		return nil
-	}
-	if l.maxMessage > 0 && uint64(len(l.partial.Payload)+len(t.Payload)) > l.maxMessage {
-		l.Detach(Errorf(MessageSizeExceeded, "the message is larger than the limit of %d bytes on link %q", l.maxMessage, l.attach.Name))
+		l.assembling, l.oversized, l.partial = false, false, Incoming{}
 		return nil
 	}
 	l.partial.Settled = l.partial.Settled || t.Settled
-	l.partial.Payload = append(l.partial.Payload, t.Payload...)
+	l.oversized = l.oversized || l.maxMessage > 0 && uint64(len(l.partial.Payload)+len(t.Payload)) > l.maxMessage
+	if !l.oversized {
+		l.partial.Payload = append(l.partial.Payload, t.Payload...)
+	}
 	if t.More {
 		return nil
 	}
-	m := l.partial
-	l.assembling, l.partial = false, Incoming{}
+	m, oversized := l.partial, l.oversized
+	l.assembling, l.oversized, l.partial = false, false, Incoming{}
 	if !l.consume() {
 		l.Detach(Errorf(TransferLimitExceeded, "a message arrived on link %q without credit", l.attach.Name))
 		return nil
 	}
+	if oversized {
+		l.rejectSize(m)
+		return nil
+	}
 	l.Conn().cfg.Handler.Message(l, m)
 	return nil
+}
+
+// rejectSize answers a message that is larger than the limit. Python and JavaScript programs were seen to get a rejected
+// transfer from the service, older .NET programs a detached link: the evidence is mixed.
+func (l *Link) rejectSize(m Incoming) {
+	if !m.Settled {
+		l.Settle(m.ID, &Rejected{Error: Errorf(MessageSizeExceeded, "The received message is larger than the limit of %d bytes on the link '%s'.", l.maxMessage, l.attach.Name)})
+	}
 }
 
 func (c *Conn) stateOf(l *Link) linkState {

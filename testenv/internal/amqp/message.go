@@ -79,9 +79,7 @@ func AppendHeader(dst []byte, h Header) []byte {
 	w.mode(h.Priority)
 	w.u32p(h.TTL)
 	w.bool(h.FirstAcquirer)
-	if h.DeliveryCount != 0 {
-		w.u32(h.DeliveryCount)
-	}
+	w.u32(h.DeliveryCount) // zero too: Java reads the field without asking for it
 	return w.done()
 }
 

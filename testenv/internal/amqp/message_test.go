@@ -113,7 +113,6 @@ func TestMalformedMessagesAreErrors(t *testing.T) {
 		"not a section":            "40",
 		"unknown section":          "00537940",
 		"named section":            "00a3016145",
-		"sections out of order":    "005375a00000537045",
 		"header twice":             "0053704500537045",
 		"header that is a map":     "005370c10100",
 		"properties that are text": "005373a10161",

@@ -263,6 +263,8 @@ func (w *compositeWriter) error(e *Error) {
 		v.symbol(Symbol(e.Condition))
 		v.text(e.Description)
 		v.fields(e.Info)
+		// The service writes all three fields. The Python client waits for ever after an error with fewer.
+		v.set0()
 		return v.done()
 	})
 }

@@ -2,6 +2,7 @@ package amqp
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -64,12 +65,20 @@ func (c *Conn) expectProtocol(id byte) error {
 	return nil
 }
 
-// negotiateSASL lets the peer in with ANONYMOUS, as Service Bus does for clients that prove themselves at $cbs.
+// The mechanisms of Service Bus. With ANONYMOUS and MSSBCBS a client proves itself at $cbs, with PLAIN by the name and the
+// secret of a key. .NET chooses MSSBCBS, Java and Proton what they are told.
+const (
+	saslAnonymous Symbol = "ANONYMOUS"
+	saslCBS       Symbol = "MSSBCBS"
+	saslPlain     Symbol = "PLAIN"
+)
+
+// negotiateSASL lets the peer in by any of the mechanisms. What it may do is decided when it attaches links.
 func (c *Conn) negotiateSASL() error {
 	if err := c.expectProtocol(protocolSASL); err != nil {
 		return err
 	}
-	c.SendRaw(AppendFrame(nil, Frame{Type: frameSASL, Body: &SASLMechanisms{Mechanisms: []Symbol{"ANONYMOUS"}}}))
+	c.SendRaw(AppendFrame(nil, Frame{Type: frameSASL, Body: &SASLMechanisms{Mechanisms: []Symbol{saslCBS, saslPlain, saslAnonymous}}}))
 	fr, err := c.in.next()
 	if err != nil {
 		return err
@@ -79,7 +88,11 @@ func (c *Conn) negotiateSASL() error {
 		return malformed("%T where a sasl-init was expected", fr.Body)
 	}
 	outcome := &SASLOutcome{}
-	if init.Mechanism != "ANONYMOUS" {
+	switch init.Mechanism {
+	case saslAnonymous, saslCBS:
+	case saslPlain:
+		c.user, c.secret = plainCredentials(init.InitialResponse)
+	default:
 		outcome.Code = 1
 	}
 	c.SendRaw(AppendFrame(nil, Frame{Type: frameSASL, Body: outcome}))
@@ -90,8 +103,24 @@ func (c *Conn) negotiateSASL() error {
 	return nil
 }
 
+// plainCredentials reads the response of PLAIN (RFC 4616): an identity to act for, the user and the secret, with a zero byte
+// between them.
+func plainCredentials(response []byte) (user, secret string) {
+	parts := strings.SplitN(string(response), "\x00", 3)
+	if len(parts) < 3 {
+		return "", ""
+	}
+	return parts[1], parts[2]
+}
+
+// Credentials returns the name and the secret of the key that the peer showed by SASL PLAIN, or nothing.
+func (c *Conn) Credentials() (user, secret string) { return c.user, c.secret }
+
 // handle dispatches one frame.
 func (c *Conn) handle(fr Frame) error {
+	if fr.Type == frameSASL {
+		return Errorf(NotAllowed, "a SASL frame after the SASL exchange")
+	}
 	c.mu.Lock()
 	closing := c.closing
 	s := c.sessions[fr.Channel]

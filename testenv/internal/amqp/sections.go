@@ -12,26 +12,24 @@ type Sections struct {
 	Kind                  BodyKind
 	BodySections          int
 	Footer                []byte
-
-	bodySize int
 }
 
 // Split splits an encoded message into its sections, and checks that each is well-formed, has the type that the standard
-// gives it, and stands in the standard's order.
+// gives it, and is there once, data and sequence sections excepted. Their order may be any: the service takes a footer
+// before the body too, which qpid-proton and rhea can be made to send.
 func Split(b []byte) (Sections, error) {
 	var s Sections
 	r := NewReader(b)
-	last := uint64(0)
+	bodyEnd := 0
 	for r.Len() > 0 {
 		start := len(b) - r.Len()
 		d, err := r.descriptor()
 		if err != nil {
 			return Sections{}, err
 		}
-		if d < last || d == last && d != descData && d != descSequence {
-			return Sections{}, malformed("section %#x after section %#x", d, last)
+		if s.has(d) {
+			return Sections{}, malformed("a second section %#x", d)
 		}
-		last = d
 		if err := checkSection(d, r); err != nil {
 			return Sections{}, err
 		}
@@ -39,11 +37,42 @@ func Split(b []byte) (Sections, error) {
 		if err := s.set(d, b[start:end:end]); err != nil {
 			return Sections{}, err
 		}
-		if s.BodySections > 0 && d <= descValue { // body sections stand next to each other
-			s.Body = b[end-s.bodySize : end : end]
+		if descData <= d && d <= descValue {
+			s.join(b, start, end, bodyEnd)
+			bodyEnd = end
 		}
 	}
 	return s, nil
+}
+
+// has reports whether there is a section already that can be there only once.
+func (s *Sections) has(descriptor uint64) bool {
+	switch descriptor {
+	case descHeader:
+		return s.Header != nil
+	case descDeliveryAnnotations:
+		return s.DeliveryAnnotations != nil
+	case descMessageAnnotations:
+		return s.Annotations != nil
+	case descProperties:
+		return s.Properties != nil
+	case descApplicationProperties:
+		return s.ApplicationProperties != nil
+	case descValue:
+		return s.Kind == BodyValue
+	case descFooter:
+		return s.Footer != nil
+	}
+	return false
+}
+
+// join adds a body section to the body, which is copied only when something else came between.
+func (s *Sections) join(b []byte, start, end, bodyEnd int) {
+	if len(s.Body) == 0 || bodyEnd == start {
+		s.Body = b[start-len(s.Body) : end : end]
+		return
+	}
+	s.Body = append(s.Body[:len(s.Body):len(s.Body)], b[start:end]...)
 }
 
 // checkSection reads the value of a section and checks its kind.
@@ -80,7 +109,7 @@ func (s *Sections) set(descriptor uint64, b []byte) error {
 	case descApplicationProperties:
 		s.ApplicationProperties = b
 	case descData, descSequence, descValue:
-		return s.body(BodyKind(descriptor-descData)+BodyData, b)
+		return s.body(BodyKind(descriptor-descData) + BodyData)
 	case descFooter:
 		s.Footer = b
 	default:
@@ -89,13 +118,12 @@ func (s *Sections) set(descriptor uint64, b []byte) error {
 	return nil
 }
 
-func (s *Sections) body(kind BodyKind, b []byte) error {
+func (s *Sections) body(kind BodyKind) error {
 	if s.Kind != BodyNone && s.Kind != kind {
 		return malformed("body of %v and %v sections", s.Kind, kind)
 	}
 	s.Kind = kind
 	s.BodySections++
-	s.bodySize += len(b)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/reason"
 )
@@ -116,7 +117,7 @@ func (k *committer) fail(ctx context.Context) error {
 	cause, maybe := &answerError{op: w.op, answer: w.answer}, lostAnswer(ambiguous)
 	if w.class == tooLarge {
 		return uncertain(reason.TooLarge, cause, "The store refuses the %s of this message as too large (%v), although it has %d bytes and the "+
-			"store takes %d. Find what limits requests between the worker and the store, and reprocess this message.%s", w.op, w.answer, k.plan.size(), maxBytes, maybe)
+			"store takes %d. Find what limits requests between the worker and the store, and reprocess this message.%s", w.op, w.answer, k.plan.size(), storable.MaxBytes, maybe)
 	}
 	return uncertain(reason.NeverStorable, cause, "The store refuses the %s of this message (%v), while it answers others. Look the status "+
 		"up in the documentation of Cosmos DB; when its cause is gone, reprocess this message.%s", w.op, w.answer, maybe)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/orderworker/orderworker/internal/storable"
 )
 
 // incompatibleError marks a MisconfiguredError that only a change of account, container or options can cure, while other
@@ -75,9 +77,9 @@ func pathFinding(path string, o Options) (Finding, bool) {
 	if err != nil {
 		return unfit("%v", err), true
 	}
-	byID := len(names) == 1 && names[0] == memberID
+	byID := len(names) == 1 && names[0] == storable.MemberID
 	switch {
-	case reserved(names[0]) && !byID:
+	case storable.Reserved(names[0]) && !byID:
 		return unfit("the partition key path %s lies inside a member that belongs to the store", path), true
 	case slices.Contains(o.Types, names[0]):
 		return typeInPath(names, names[0]), true

@@ -2,18 +2,6 @@ package cosmosstore
 
 import "github.com/orderworker/orderworker/worker/fingerprint"
 
-// exactNumbers returns the numbers that the store would round, as original text by JSON pointer.
-func exactNumbers(found []fingerprint.Exact) map[string]string {
-	if len(found) == 0 {
-		return nil
-	}
-	texts := make(map[string]string, len(found))
-	for _, e := range found {
-		texts[e.Path] = e.Text
-	}
-	return texts
-}
-
 // restoreNumbers puts the original texts back. A content that was changed into something else stays as it is.
 func restoreNumbers(content []byte, texts map[string]string) []byte {
 	exact := make([]fingerprint.Exact, 0, len(texts))

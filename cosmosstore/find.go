@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -20,8 +21,8 @@ func (s *Store) Find(ctx context.Context, documentID string) (worker.Record, err
 
 // lookup begins to look for what is stored under a document id.
 func (s *Store) lookup(ctx context.Context, documentID string) (lookup, error) {
-	if err := checkID(documentID); err != nil {
-		return lookup{}, fmt.Errorf("%w: the id %q %w", worker.ErrNotFound, documentID, err)
+	if problem := storable.IDProblem(documentID); problem != "" {
+		return lookup{}, fmt.Errorf("%w: the id %q %s", worker.ErrNotFound, documentID, problem)
 	}
 	sess, err := s.session(ctx)
 	return lookup{store: s, sess: sess, documentID: documentID}, err

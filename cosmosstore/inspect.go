@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
 )
@@ -61,7 +62,7 @@ func (s *Store) inspect(ctx context.Context, documentID string) (Inspection, err
 			return i, err
 		}
 		if f.document != nil {
-			i.Documents = append(i.Documents, StoredDocument{ID: p.id, Name: p.name, Type: stringOf(f.document[memberType]),
+			i.Documents = append(i.Documents, StoredDocument{ID: p.id, Name: p.name, Type: stringOf(f.document[storable.MemberType]),
 				Content: f.content(), Body: f.body, ETag: stringOf(f.document["_etag"]), ModifiedAt: f.modifiedAt()})
 		}
 	}
@@ -76,7 +77,7 @@ func storedParts(l layout, r worker.Record) []storedPart {
 	for _, id := range l.recordIDs(r.DocumentID) {
 		parts = append(parts, storedPart{id: id})
 	}
-	for _, name := range r.Parts[:min(len(r.Parts), maxOperations)] {
+	for _, name := range r.Parts[:min(len(r.Parts), storable.MaxOperations)] {
 		parts = append(parts, storedPart{identity.PartDocumentID(r.DocumentID, name), name})
 	}
 	return parts

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/orderworker/orderworker/internal/storable"
 )
 
 // The names of journal documents. No document id of a key begins with a tilde and one of these words, so that no message can
@@ -92,8 +94,8 @@ func (l *Journal) Append(ctx context.Context, e JournalEntry) error {
 // entryPlan is the one document of an entry.
 func entryPlan(l layout, j JournalEntry) (plan, error) {
 	e := envelope{id: actionIDPrefix + j.ID, kind: actionType, content: j.Content, at: j.At}
-	if err := checkID(e.id); err != nil {
-		return plan{}, fmt.Errorf("cosmosstore: the id %q of a journal entry %w", e.id, err)
+	if problem := storable.IDProblem(e.id); problem != "" {
+		return plan{}, fmt.Errorf("cosmosstore: the id %q of a journal entry %s", e.id, problem)
 	}
 	p := plan{partition: dayOf(j.At)}
 	if l.byID() {

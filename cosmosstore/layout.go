@@ -4,26 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 )
-
-// The members that the store writes into every document, beside the partition key value and the content.
-const (
-	memberID      = "id"
-	memberType    = "type"
-	memberRequest = "request"
-	memberExact   = "exactNumbers"
-	memberTTL     = "ttl"
-)
-
-// ownMembers can be neither the type of a document nor the beginning of the partition key path.
-var ownMembers = [...]string{memberID, memberType, memberRequest, memberExact, memberTTL}
 
 // layout is what the store needs to know of its container to write into it.
 type layout struct {
@@ -45,7 +33,7 @@ type layout struct {
 func (l layout) equal(other layout) bool { return reflect.DeepEqual(l, other) }
 
 // byID reports whether the id is the partition key, so that every document is alone in its logical partition.
-func (l layout) byID() bool { return len(l.path) == 1 && l.path[0] == memberID }
+func (l layout) byID() bool { return len(l.path) == 1 && l.path[0] == storable.MemberID }
 
 // layoutOf reads the layout of a container. The error names every reason why the container cannot be used.
 func layoutOf(p azcosmos.ContainerProperties, o Options) (layout, error) {
@@ -114,9 +102,4 @@ func cutName(s string) (name, tail string, found bool, err error) {
 		return "", "", false, errors.New("something follows a quote")
 	}
 	return name, tail[1:], true, nil
-}
-
-// reserved reports whether a member name belongs to the store or to the service.
-func reserved(name string) bool {
-	return slices.Contains(ownMembers[:], name) || strings.HasPrefix(name, "_")
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -148,7 +149,7 @@ func (l lookup) complete(ctx context.Context, r stored) (*worker.Record, error) 
 			return nil, err
 		}
 		if first.document != nil { // or somebody has deleted it
-			r.Type, r.Content = stringOf(first.document[memberType]), first.content()
+			r.Type, r.Content = stringOf(first.document[storable.MemberType]), first.content()
 		}
 	}
 	err := l.addMissing(ctx, &r)

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker/identity"
 )
 
@@ -19,7 +20,7 @@ func (l lookup) addMissing(ctx context.Context, r *stored) error {
 	now := time.Now()
 	var parts []string
 	// No commit has more. A program that wrote a longer list into the document must not make each repeat of it look for them all.
-	for _, name := range r.Parts[:min(len(r.Parts), maxOperations)] {
+	for _, name := range r.Parts[:min(len(r.Parts), storable.MaxOperations)] {
 		if !r.expired(name, now) {
 			parts = append(parts, name)
 		}

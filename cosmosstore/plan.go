@@ -3,17 +3,13 @@ package cosmosstore
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
 )
-
-// maxOperations is how many operations the service takes in one batch.
-const maxOperations = 100
 
 // inboxRecordPart is the name of the inbox record beside the documents of a message, and inboxRecordType its type.
 const (
@@ -62,11 +58,11 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 			e.id, e.request.part = identity.PartDocumentID(c.DocumentID, d.Name), d.Name
 		}
 		var err error
-		if e.exact, err = checkContent(d); err != nil {
+		if e.exact, err = storable.CheckContent(d); err != nil {
 			return plan{}, err
 		}
 		if e.ttl, err = ttlSeconds(d.TTL); err != nil {
-			return plan{}, handlerFault("document %q with a time to live that cannot be kept: %v", name, err)
+			return plan{}, storable.HandlerFault("document %q with a time to live that cannot be kept: %v", name, err)
 		}
 		l.add(&p, name, e)
 	}
@@ -98,38 +94,27 @@ func inboxRecordID(documentID string) string {
 func (l layout) add(p *plan, name string, e envelope) {
 	e.partition = p.partition
 	p.docs = append(p.docs, planned{name: name, id: e.id, body: e.encode(l.path)})
-	for path, text := range e.exact {
-		p.rounded, p.roundedBytes = p.rounded+1, p.roundedBytes+len(path)+len(text)+len(`"":"",`)
+	for _, n := range e.exact {
+		p.rounded, p.roundedBytes = p.rounded+1, p.roundedBytes+len(n.Path)+len(n.Text)+len(`"":"",`)
 	}
 }
 
 // checkCommit refuses a commit whose shape the container cannot hold.
 func (l layout) checkCommit(c worker.Commit) error {
-	if len(c.Documents) == 0 {
-		return handlerFault("no document. It must return one, or reject the message")
+	if err := worker.CheckDocuments(c.Documents); err != nil {
+		return storable.HandlerFault("%v", err)
 	}
-	if err := checkID(c.DocumentID); err != nil {
-		return never(reason.NeverStorable, "The document id %q %v. Take it from package identity.", c.DocumentID, err)
+	if problem := storable.IDProblem(c.DocumentID); problem != "" {
+		return storable.Never(reason.NeverStorable, "The document id %q %s. Take it from package identity.", c.DocumentID, problem)
 	}
 	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords) {
 		return &worker.MisconfiguredError{Fix: fixRecreate, Cause: &incompatibleError{fmt.Sprintf("a message needs %d documents in one "+
 			"transaction, and in a container with the partition key path /id every document is alone", len(c.Documents))}}
 	}
-	names := map[string]bool{}
-	for i, d := range c.Documents {
-		switch {
-		case i == 0 && d.Name != "":
-			return handlerFault("a first document with the name %q. It must have none, since it carries the inbox record", d.Name)
-		case i > 0 && d.Name == "":
-			return handlerFault("document %d without a name. Every document but the first needs one", i+1)
-		case !utf8.ValidString(d.Name): // what is written is another name, and the document is never found by it again
-			return handlerFault("a document with the name %q, which is not UTF-8 text", d.Name)
-		case names[d.Name]:
-			return handlerFault("two documents with the name %q. Each needs one of its own", d.Name)
-		case l.inboxRecords && d.Name == inboxRecordPart:
-			return handlerFault("a document with the name %q, which belongs to the store's own inbox record. Give it another name", d.Name)
+	for _, d := range c.Documents {
+		if l.inboxRecords && d.Name == inboxRecordPart {
+			return storable.HandlerFault("a document with the name %q, which belongs to the store's own inbox record. Give it another name", d.Name)
 		}
-		names[d.Name] = true
 		if err := l.checkType(d.Type); err != nil {
 			return err
 		}
@@ -143,76 +128,47 @@ func (l layout) checkCommit(c worker.Commit) error {
 
 func (l layout) checkType(name string) error {
 	if problem := typeProblem(name, l.inboxRecords); problem != "" {
-		return handlerFault("a document whose type %q %s", name, problem)
+		return storable.HandlerFault("a document whose type %q %s", name, problem)
 	}
 	if name != l.path[0] {
 		return nil
 	}
 	f := typeInPath(l.path, name)
 	if l.typesKnown { // all of them fit, so this one is the handler's mistake
-		return handlerFault("a document of the type %q, which is not among the types that the store was opened for, and %s", name, f.Text)
+		return storable.HandlerFault("a document of the type %q, which is not among the types that the store was opened for, and %s", name, f.Text)
 	}
 	return &worker.MisconfiguredError{Cause: &incompatibleError{f.Text}, Fix: f.Fix}
 }
 
-// maxType bounds the name of a type in bytes.
-const maxType = 128
-
-// typeProblem says why no document can have a type of this name, or "".
+// typeProblem says why no document of a handler can have a type of this name, or "".
 func typeProblem(name string, inboxRecords bool) string {
-	switch {
-	case name == "":
-		return "is empty"
-	case !utf8.ValidString(name):
-		return "is not UTF-8 text"
-	case len(name) > maxType:
-		return fmt.Sprintf("has %d bytes, and may have %d", len(name), maxType)
-	case reserved(name), inboxRecords && name == inboxRecordType:
+	if inboxRecords && name == inboxRecordType {
 		return "is reserved"
 	}
-	return ""
-}
-
-// checkID refuses an id that addresses another resource, or that a gateway would read otherwise than it was meant. The ids
-// of package identity pass.
-func checkID(id string) error {
-	switch {
-	case id == "":
-		return fmt.Errorf("is empty")
-	case id == ".", id == "..":
-		return fmt.Errorf("addresses another resource")
-	case len(id) > identity.MaxPartID:
-		return fmt.Errorf("has %d bytes, and may have %d", len(id), identity.MaxPartID)
-	}
-	for i := range len(id) {
-		if c := id[i]; c <= ' ' || c >= 0x7F || strings.IndexByte(`/\?#%"`, c) >= 0 {
-			return fmt.Errorf("holds a character that must be escaped")
-		}
-	}
-	return nil
+	return storable.TypeProblem(name)
 }
 
 // checkBounds holds the plan against the bounds of the service, before anything is sent: not every emulator does it.
 func (p plan) checkBounds() error {
-	if len(p.docs) > maxOperations {
-		return never(reason.TooLarge, "What the handler returned is %d documents, and the store takes %d in one transaction. Let it make fewer, or send the "+
-			"message in several, with keys of their own.", len(p.docs), maxOperations)
+	if len(p.docs) > storable.MaxOperations {
+		return storable.Never(reason.TooLarge, "What the handler returned is %d documents, and the store takes %d in one transaction. Let it make fewer, or send the "+
+			"message in several, with keys of their own.", len(p.docs), storable.MaxOperations)
 	}
 	for _, d := range p.docs {
-		if n := len(d.body) + systemBytes; n > maxBytes {
-			return never(reason.TooLarge, "Document %q would have %d bytes, and the store takes %d. %s", d.name, n, maxBytes, p.cureFor(n))
+		if n := len(d.body) + systemBytes; n > storable.MaxBytes {
+			return storable.Never(reason.TooLarge, "Document %q would have %d bytes, and the store takes %d. %s", d.name, n, storable.MaxBytes, p.sizeFix(n))
 		}
 	}
-	if n := p.size(); n > maxBytes {
-		return never(reason.TooLarge, "The %d documents of the message would be a request of %d bytes, and the store takes %d. %s",
-			len(p.docs), n, maxBytes, p.cureFor(n))
+	if n := p.size(); n > storable.MaxBytes {
+		return storable.Never(reason.TooLarge, "The %d documents of the message would be a request of %d bytes, and the store takes %d. %s",
+			len(p.docs), n, storable.MaxBytes, p.sizeFix(n))
 	}
 	return nil
 }
 
-// cureFor says what can be done about a size that is over the bound.
-func (p plan) cureFor(size int) string {
-	if size-p.roundedBytes > maxBytes {
+// sizeFix says what can be done about a size that is over the bound.
+func (p plan) sizeFix(size int) string {
+	if size-p.roundedBytes > storable.MaxBytes {
 		return "Send less in one message, such as large attachments by reference."
 	}
 	return fmt.Sprintf("Of these, %d are for %d numbers that the store would round to a double, and that are therefore kept as text too: "+
@@ -232,7 +188,7 @@ func (p plan) size() int {
 }
 
 // large reports whether a plan is so large that a store which counts otherwise may find it too large.
-func (p plan) large() bool { return p.size() > maxBytes/4*3 }
+func (p plan) large() bool { return p.size() > storable.MaxBytes/4*3 }
 
 // escapedLength is the length of JSON after azcosmos has written it into a batch: encoding/json escapes what HTML minds.
 func escapedLength(body []byte) int {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
@@ -28,7 +29,7 @@ type document map[string]json.RawMessage
 // parseDocument reads a stored document, and reports whether the text is the one with this id.
 func parseDocument(id string, body []byte) (document, bool) {
 	var d document
-	if json.Unmarshal(body, &d) != nil || stringOf(d[memberID]) != id {
+	if json.Unmarshal(body, &d) != nil || stringOf(d[storable.MemberID]) != id {
 		return nil, false
 	}
 	return d, true
@@ -36,9 +37,9 @@ func parseDocument(id string, body []byte) (document, bool) {
 
 // content returns the content of the handler, with its numbers as they were sent, or nil.
 func (d document) content() []byte {
-	kind := stringOf(d[memberType])
+	kind := stringOf(d[storable.MemberType])
 	if content := d[kind]; kind != "" && len(content) > 0 && content[0] == '{' {
-		return restoreNumbers(content, textsOf(d[memberExact]))
+		return restoreNumbers(content, textsOf(d[storable.MemberExact]))
 	}
 	return nil
 }
@@ -46,7 +47,7 @@ func (d document) content() []byte {
 // request returns the request member, nil when there is none.
 func (d document) request() map[string]json.RawMessage {
 	var r map[string]json.RawMessage
-	if json.Unmarshal(d[memberRequest], &r) != nil {
+	if json.Unmarshal(d[storable.MemberRequest], &r) != nil {
 		return nil
 	}
 	return r
@@ -68,7 +69,7 @@ func (d document) modifiedAt() time.Time {
 func (d document) record() stored {
 	req := d.request()
 	r := stored{Record: worker.Record{
-		DocumentID: stringOf(d[memberID]), Type: stringOf(d[memberType]), Content: d.content(), Unknown: unknownFormat(req),
+		DocumentID: stringOf(d[storable.MemberID]), Type: stringOf(d[storable.MemberType]), Content: d.content(), Unknown: unknownFormat(req),
 		Key: stringOf(req["key"]), Attempt: stringOf(req["attempt"]), MessageID: stringOf(req["messageId"]),
 		Program: stringOf(req["program"]), ProgramVersion: stringOf(req["programVersion"]),
 		Fingerprint: fingerprintOf(req["hash"], req["parameters"]), SequenceNumber: wholeNumberOf(req["sequenceNumber"]),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
@@ -45,7 +46,7 @@ func TestAPartWhoseTimeWasUpIsNotMissed(t *testing.T) {
 
 func TestALongIDOfAPartStillFits(t *testing.T) {
 	guard := identity.Text(strings.Repeat("/", 66)).DocumentID()
-	require.NoError(t, checkID(identity.PartDocumentID(guard, strings.Repeat("x", 300))))
+	require.Empty(t, storable.IDProblem(identity.PartDocumentID(guard, strings.Repeat("x", 300))))
 }
 
 // FuzzParseRecord reads any text as a stored document. Nothing may panic, and a fingerprint must never appear that the text
@@ -84,7 +85,7 @@ func FuzzEncode(f *testing.F) {
 		c := worker.Commit{Key: identity.Text(key), DocumentID: id, Attempt: "n", Documents: []worker.Document{{Type: kind, Content: content}},
 			Fingerprint: fingerprint.Fingerprint{Hash: "00", Parameters: fingerprint.Parameters{Version: 1}}}
 		p, err := l.compose(c, time.Now())
-		if err != nil || reserved(pk) {
+		if err != nil || storable.Reserved(pk) {
 			return
 		}
 		d, ok := parseDocument(id, p.docs[0].body)

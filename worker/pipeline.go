@@ -1,12 +1,10 @@
 package worker
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -147,44 +145,12 @@ func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	if err != nil {
 		return r.handlerFailed(hctx, err)
 	}
-	if err := checkDocuments(documents); err != nil {
+	if err := CheckDocuments(documents); err != nil {
 		return r.documentsInvalid(hctx, err)
 	}
 	r.Cause, r.Reason, r.Detail, r.Err, r.RetryAfter = 0, "", "", nil, 0
 	r.Commit.Documents = documents
 	return r
-}
-
-// checkDocuments finds what no store could make sense of. What else it takes to be stored is for the store to say.
-func checkDocuments(documents []Document) error {
-	if len(documents) == 0 {
-		return errors.New("no document and no error. Return at least one document, or reject the message")
-	}
-	names := make(map[string]bool, len(documents))
-	for i, d := range documents {
-		switch {
-		case i == 0 && d.Name != "":
-			return fmt.Errorf("a first document with the name %q. The first is the guard and has no name", clip(d.Name, maxReason))
-		case i > 0 && d.Name == "":
-			return fmt.Errorf("document %d without a name. Only the first has none", i+1)
-		case names[d.Name]:
-			return fmt.Errorf("two documents with the name %q. Names are unique within a message", clip(d.Name, maxReason))
-		case d.Type == "":
-			return fmt.Errorf("document %d without a type", i+1)
-		case !object(d.Content):
-			return fmt.Errorf("document %d (%s) with content that is not one JSON object", i+1, clip(d.Type, maxReason))
-		case d.TTL < 0 || d.TTL%time.Second != 0:
-			return fmt.Errorf("document %d (%s) with the time to live %v, which is not a number of whole seconds", i+1, clip(d.Type, maxReason), d.TTL)
-		}
-		names[d.Name] = true
-	}
-	return nil
-}
-
-// object reports whether a content looks like one JSON object, from its first and last characters.
-func object(content []byte) bool {
-	c := bytes.Trim(content, " \t\r\n")
-	return len(c) >= 2 && c[0] == '{' && c[len(c)-1] == '}'
 }
 
 // documentsInvalid is the result for documents that can never be stored. A handler whose context has ended may have returned

@@ -1,0 +1,87 @@
+// Package storable holds the rules of Cosmos DB, and of the form in which package cosmosstore keeps documents, that need no
+// container to be checked. The store and the store of tests share it, so that a test finds what the store will refuse.
+package storable
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/reason"
+)
+
+// The bounds of the service.
+const (
+	// MaxBytes is the size of an item, and of a request, that the service takes: 2 MB.
+	MaxBytes = 2 << 20
+	// MaxOperations is how many operations the service takes in one batch.
+	MaxOperations = 100
+	// maxDepth is how deep the service lets a document nest, itself counted as one.
+	maxDepth = 128
+	// contentLevel is the level that the store adds: the content is a member of the document.
+	contentLevel = 1
+	// maxType is the longest name of a type in bytes.
+	maxType = 128
+)
+
+// The members that the store writes into every document, beside the partition key value and the content.
+const (
+	MemberID      = "id"
+	MemberType    = "type"
+	MemberRequest = "request"
+	MemberExact   = "exactNumbers"
+	MemberTTL     = "ttl"
+)
+
+// Reserved reports whether a member name belongs to the store or to the service, so that it can be neither the type of a
+// document nor the beginning of the partition key path.
+func Reserved(name string) bool {
+	return slices.Contains([]string{MemberID, MemberType, MemberRequest, MemberExact, MemberTTL}, name) || strings.HasPrefix(name, "_")
+}
+
+// TypeProblem says why no document can have a type of this name, or "".
+func TypeProblem(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case !utf8.ValidString(name):
+		return "is not UTF-8 text"
+	case len(name) > maxType:
+		return fmt.Sprintf("has %d bytes, and may have %d", len(name), maxType)
+	case Reserved(name):
+		return "is reserved"
+	}
+	return ""
+}
+
+// IDProblem says why an id addresses another resource, or would be read by a gateway otherwise than it was meant, or "". The ids
+// of package identity have no problem.
+func IDProblem(id string) string {
+	switch {
+	case id == "":
+		return "is empty"
+	case id == ".", id == "..":
+		return "addresses another resource"
+	case len(id) > identity.MaxPartID:
+		return fmt.Sprintf("has %d bytes, and may have %d", len(id), identity.MaxPartID)
+	}
+	for i := range len(id) {
+		if c := id[i]; c <= ' ' || c >= 0x7F || strings.IndexByte(`/\?#%"`, c) >= 0 {
+			return "holds a character that must be escaped"
+		}
+	}
+	return ""
+}
+
+// HandlerFault is the error for documents that no message could make storable: the handler made them so.
+func HandlerFault(format string, args ...any) error {
+	return Never(reason.InvalidDocuments, "The handler returned "+format+". Fix the handler, and reprocess this message.", args...)
+}
+
+// Never is the error for a message that can never be stored, with a code of package reason.
+func Never(code, format string, args ...any) error {
+	return &worker.UnstorableError{Reason: code, Detail: fmt.Sprintf(format, args...)}
+}

@@ -16,7 +16,7 @@ ARG TARGETOS
 ARG TARGETARCH
 ARG VERSION=dev
 RUN GOOS="${TARGETOS:-linux}" GOARCH="${TARGETARCH:-$(go env GOARCH)}" \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/orderworker/orderworker/worker/app.linkedVersion=${VERSION}" -o /out/orderworker ./cmd/orderworker
+    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=${VERSION}" -o /out/orderworker ./cmd/orderworker
 
 FROM scratch
 ARG VERSION=dev

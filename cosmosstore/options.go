@@ -43,6 +43,9 @@ type Options struct {
 	// Lifetime is what is known of the queue. [Open] and [Store.Check] hold InboxRecordTTL against it.
 	Lifetime Lifetime
 
+	// ApplicationID names the program in requests, for the diagnostics of the account. azcore sends at most 24 characters of it.
+	// Defaults to orderworker.
+	ApplicationID string
 	// PreferredRegions are passed on to azcosmos. Leave them empty, or name the write region alone: a read from a region
 	// that lags behind the write region finds nothing to compare. Defaults to the order of the account.
 	PreferredRegions []string
@@ -98,6 +101,7 @@ func (l Lifetime) Total() time.Duration {
 }
 
 func (o Options) withDefaults() Options {
+	o.ApplicationID = cmp.Or(o.ApplicationID, "orderworker")
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 6*time.Second)
 	o.OperationTimeout = cmp.Or(o.OperationTimeout, 15*time.Second)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 20*time.Second)

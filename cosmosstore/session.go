@@ -161,7 +161,7 @@ func (s *Store) newClient() (*azcosmos.Client, error) {
 			Retry:            policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: 2 * time.Second},
 			PerCallPolicies:  []policy.Policy{accountReadPolicy{}},
 			PerRetryPolicies: []policy.Policy{s.requests},
-			Telemetry:        policy.TelemetryOptions{ApplicationID: "orderworker"},
+			Telemetry:        policy.TelemetryOptions{ApplicationID: s.opts.ApplicationID},
 			TracingProvider:  s.opts.Tracing,
 		},
 		PreferredRegions: s.opts.PreferredRegions,

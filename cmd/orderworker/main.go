@@ -7,6 +7,9 @@ import (
 	"github.com/orderworker/orderworker/worker/app"
 )
 
+// version is set by the linker when an image is built, where there is no repository to ask.
+var version string
+
 func main() {
-	app.Main(app.Program{Name: "orderworker", Handler: worker.HandlerFunc(order), Types: orderTypes[:]})
+	app.Main(app.Program{Name: "orderworker", Version: version, Handler: worker.HandlerFunc(order), Types: orderTypes[:]})
 }

@@ -76,7 +76,7 @@ func environment(t *testing.T, env *testenv.Env) []string {
 func buildAsTheImageDoes(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "orderworker")
-	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.linkedVersion=rehearsal", "-o", program, "../../cmd/orderworker")
+	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=rehearsal", "-o", program, "../../cmd/orderworker")
 	c.Env = append(c.Environ(), "CGO_ENABLED=0")
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)

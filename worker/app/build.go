@@ -40,7 +40,7 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 		DrainTimeout:     c.drainTimeout,
 		Admission:        a,
 		Program:          c.program.Name,
-		Version:          version(),
+		Version:          c.program.Version,
 		Logger:           log,
 		Observer:         c.onlooker(log),
 		TracerProvider:   t.tracers,
@@ -62,7 +62,8 @@ func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Opt
 		Lifetime: cosmosstore.Lifetime{
 			Lock: c.lockDuration, Deliveries: c.maxDeliveries, TimeToLive: c.messageTTL, Review: c.reviewWindow,
 		},
-		Logger: log,
+		ApplicationID: applicationID(c.program.Name),
+		Logger:        log,
 	}
 	if t.tracers != nil {
 		o.Tracing = azotel.NewTracingProvider(t.tracers, nil)

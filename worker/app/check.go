@@ -130,7 +130,7 @@ func (c config) unseen() string {
 // aboutQueue is what keeps the worker from its queue.
 func (c config) aboutQueue(err error) finding {
 	if errors.Is(err, errUnshowable) {
-		return finding{severityWarning, "queue", err.Error(), "The worker receives one message at a time until the broker has dead-lettered this one, after its last delivery. Then look at it with orderworker deadletter list."}
+		return finding{severityWarning, "queue", err.Error(), "The worker receives one message at a time until the broker has dead-lettered this one, after its last delivery. Then look at it with " + c.program.Name + " deadletter list."}
 	}
 	if p, ok := errors.AsType[*brokerProblem](explainBroker(c, err)); ok {
 		return finding{severityFault, "queue", p.text, fullStop(p.fix)}

@@ -30,6 +30,11 @@ type system struct {
 	stdout, stderr io.Writer
 }
 
+// named puts the name of the program into a text.
+func (s system) named(text string) string {
+	return strings.ReplaceAll(text, "{program}", s.program.Name)
+}
+
 // onTerminal reports whether a stream is a terminal, so that a person sits there.
 func onTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
@@ -61,7 +66,7 @@ func run(ctx context.Context, args []string, sys system) int {
 		return exitOK
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(sys.stderr, "orderworker: "+text)
+		fmt.Fprintln(sys.stderr, sys.program.Name+": "+text)
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code
@@ -70,7 +75,7 @@ func run(ctx context.Context, args []string, sys system) int {
 }
 
 func newRoot(sys system) *cobra.Command {
-	root := group("orderworker", "Turn at-least-once messages into documents that are committed once")
+	root := group(sys.program.Name, sys.program.Summary)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetIn(sys.stdin)

@@ -9,9 +9,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// applicationID names this program in the requests that it sends.
-const applicationID = "orderworker"
-
 // connector builds the clients of the SDKs from the configuration. One credential serves all of them, so that its tokens
 // are cached in one place.
 type connector struct {
@@ -37,7 +34,7 @@ func newConnector(c config) (*connector, error) {
 
 // serviceBus returns a client with a connection of its own.
 func (k *connector) serviceBus() (*azservicebus.Client, error) {
-	options := &azservicebus.ClientOptions{ApplicationID: applicationID}
+	options := &azservicebus.ClientOptions{ApplicationID: applicationID(k.config.program.Name)}
 	if k.impatient {
 		options.RetryOptions = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 300 * time.Millisecond, MaxRetryDelay: time.Second}
 	}
@@ -51,3 +48,6 @@ func (k *connector) serviceBus() (*azservicebus.Client, error) {
 	}
 	return azservicebus.NewClient(k.config.namespace, k.credential, options)
 }
+
+// applicationID names a program in the requests that it sends. The SDKs take at most 24 characters.
+func applicationID(program string) string { return program[:min(len(program), 24)] }

@@ -166,7 +166,7 @@ func TestAPlanOfWhichSomethingIsNoLongerTrueEndsWithWhatWasLeft(t *testing.T) {
 func TestTheFilesToKeepWhatIsDiscardedInHaveNamesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, describePlan(&out, deadletter.PlanSummary{Seen: 2, Steps: 2, Counts: []deadletter.PlanCount{
+	require.NoError(t, describePlan(&out, "orderworker", deadletter.PlanSummary{Seen: 2, Steps: 2, Counts: []deadletter.PlanCount{
 		{Verdict: deadletter.Conflict, Action: deadletter.Discard, Count: 1}, {Verdict: deadletter.Unreadable, Action: deadletter.Discard, Count: 1},
 	}}, ""))
 	require.Contains(t, out.String(), "--verdict conflict --file kept-conflict.jsonl")

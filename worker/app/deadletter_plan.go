@@ -79,10 +79,10 @@ func (r *review) writePlan(ctx context.Context, sys system, out io.Writer, h dea
 		fmt.Fprintf(sys.stderr, "No dead letter that is selected was put aside for the reason %s. Here --reason selects dead letters; why it is done is for apply.\n",
 			strings.Join(p.Filter.Reasons, ", "))
 	}
-	return describePlan(sys.stderr, summary, file)
+	return describePlan(sys.stderr, sys.program.Name, summary, file)
 }
 
-func describePlan(out io.Writer, s deadletter.PlanSummary, file string) error {
+func describePlan(out io.Writer, program string, s deadletter.PlanSummary, file string) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "COUNT\tVERDICT\tWOULD BE")
 	for _, c := range s.Counts {
@@ -98,11 +98,11 @@ func describePlan(out io.Writer, s deadletter.PlanSummary, file string) error {
 	fmt.Fprintf(out, "%d of %d dead letters are in the plan. Nothing was done.\n", s.Steps, s.Seen)
 	for _, c := range s.Counts {
 		if c.Action == deadletter.Discard && c.LeftOut == "" && c.Verdict != deadletter.AlreadyApplied {
-			fmt.Fprintf(out, "What is discarded is gone. To keep it first:  orderworker deadletter export --verdict %s --file kept-%s.jsonl\n", c.Verdict, c.Verdict)
+			fmt.Fprintf(out, "What is discarded is gone. To keep it first:  %s deadletter export --verdict %s --file kept-%s.jsonl\n", program, c.Verdict, c.Verdict)
 		}
 	}
 	if file != "" && s.Steps > 0 {
-		fmt.Fprintf(out, "To see what it would do now:  orderworker deadletter apply %s\nTo do it:                     orderworker deadletter apply %s --execute --reason \"...\"\n", file, file)
+		fmt.Fprintf(out, "To see what it would do now:  %[1]s deadletter apply %[2]s\nTo do it:                     %[1]s deadletter apply %[2]s --execute --reason \"...\"\n", program, file)
 	}
 	return nil
 }

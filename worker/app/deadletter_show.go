@@ -58,7 +58,7 @@ func withLetter(c *cobra.Command, sys system, args []string, output string, f fu
 func (r *review) find(ctx context.Context, sequence int64) (deadletter.Item, error) {
 	item, err := r.Find(ctx, sequence)
 	if errors.Is(err, deadletter.ErrNoLetter) {
-		return item, withCode(exitAbsent, fmt.Errorf("there is no dead letter %d in %s: it was removed, or never there. The log may say more: orderworker deadletter log --sequence %d", sequence, r.config.queue, sequence))
+		return item, withCode(exitAbsent, fmt.Errorf("there is no dead letter %d in %s: it was removed, or never there. The log may say more: %s deadletter log --sequence %d", sequence, r.config.queue, r.config.program.Name, sequence))
 	}
 	return item, err
 }
@@ -184,7 +184,7 @@ func (r *review) showOffers(out io.Writer, item deadletter.Item) {
 		if first == deadletter.Compare {
 			command, what = "diff", "Shows where the message and the stored document differ."
 		}
-		fmt.Fprintf(out, "  %s: %s\n      orderworker deadletter %s %d\n", command, what, command, item.Letter.Sequence)
+		fmt.Fprintf(out, "  %s: %s\n      %s deadletter %s %d\n", command, what, r.config.program.Name, command, item.Letter.Sequence)
 	}
 	for _, o := range deadletter.Offers(item.Letter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
 		if o.Refused != "" {
@@ -197,6 +197,6 @@ func (r *review) showOffers(out io.Writer, item deadletter.Item) {
 			fmt.Fprintf(out, "      Warning: %s\n", deadletter.Visible(o.Warning))
 			flag = " --accept-warning"
 		}
-		fmt.Fprintf(out, "      orderworker deadletter %s %d --reason \"...\"%s\n", o.Action, item.Letter.Sequence, flag)
+		fmt.Fprintf(out, "      %s deadletter %s %d --reason \"...\"%s\n", r.config.program.Name, o.Action, item.Letter.Sequence, flag)
 	}
 }

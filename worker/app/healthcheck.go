@@ -69,7 +69,7 @@ func probe(ctx context.Context, url string) error {
 	}
 	reply, err := direct.Do(req)
 	if err != nil {
-		return fmt.Errorf("no answer from %s. Is orderworker run up, and is WORKER_HEALTH_ADDRESS the same for both?", url)
+		return fmt.Errorf("no answer from %s. Is the worker up (run), and is WORKER_HEALTH_ADDRESS the same for both?", url)
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {

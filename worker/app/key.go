@@ -29,9 +29,9 @@ func newKeyEncode(sys system) *cobra.Command {
 
 The value is brought into the form in which the worker keeps it: 17.0 and 1.7e1 are the number 17, and a uuid is written in
 lower case. A key that no message can have is refused. Where the worker has a WORKER_CONSUMER, give it as --consumer.`,
-		Example: `  orderworker key encode 1042
-  orderworker key encode --kind number 17.0
-  orderworker key encode --kind cloudevent --source /shop e-1`,
+		Example: sys.named(`  {program} key encode 1042
+  {program} key encode --kind number 17.0
+  {program} key encode --kind cloudevent --source /shop e-1`),
 		RunE: func(_ *cobra.Command, args []string) error {
 			k.Kind, k.Value = identity.Kind(kind), args[0]
 			id, err := encodeKey(k)

@@ -21,7 +21,7 @@ func TestCommandsOfThePagesCanBeGiven(t *testing.T) {
 		found := written.FindAllStringSubmatch(string(text), -1)
 		require.Greater(t, len(found), 2, page)
 		for _, m := range found {
-			c, rest, err := newRoot(system{}).Find(strings.Fields(m[1]))
+			c, rest, err := newRoot(system{program: testProgram()}).Find(strings.Fields(m[1]))
 			require.NoError(t, err, "%s: %s", page, m[0])
 			require.NoError(t, c.ParseFlags(rest), "%s: %s", page, m[0])
 			require.NoError(t, c.ValidateArgs(c.Flags().Args()), "%s: %s", page, m[0])

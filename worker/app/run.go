@@ -55,7 +55,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 	easeCollector(sys.environ)
 	ctx, abort, release := stopSignals(ctx)
 	defer release()
-	t, err := newTelemetry(ctx, sys.environ)
+	t, err := newTelemetry(ctx, cfg.program, sys.environ)
 	if err != nil {
 		return withCode(exitUsage, err)
 	}

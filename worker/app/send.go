@@ -27,8 +27,8 @@ go doc github.com/orderworker/orderworker/internal/messagejson
 ` + secretSettings(brokerSettings()) + `
 
 Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a line, a setting or the command is wrong.`,
-		Example: `  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | orderworker send
-  orderworker send --check orders.jsonl`,
+		Example: sys.named(`  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | {program} send
+  {program} send --check orders.jsonl`),
 		Args: atMostOneFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			lines, err := readFile(sys, args)

@@ -136,7 +136,7 @@ func queueName(c *config, v string) error {
 	case path != strings.TrimSpace(path):
 		return fmt.Errorf("%q begins or ends with a blank or a line break, which no queue has in its name", v)
 	case strings.Contains(path, "/$"):
-		return fmt.Errorf("%q is a part of a queue. Give the queue itself; for its dead letters there is orderworker deadletter", v)
+		return fmt.Errorf("%q is a part of a queue. Give the queue itself; for its dead letters there is the command deadletter", v)
 	}
 	c.queue = v
 	return nil

@@ -33,7 +33,7 @@ type telemetry struct {
 
 // newTelemetry follows the standard OTEL_* variables. A signal is exported only when one of them asks for it: an endpoint, or
 // an exporter by name.
-func newTelemetry(ctx context.Context, environ []string) (*telemetry, error) {
+func newTelemetry(ctx context.Context, program Program, environ []string) (*telemetry, error) {
 	t := &telemetry{}
 	starts := map[string]func(context.Context, *resource.Resource) error{"TRACES": t.startTraces, "METRICS": t.startMetrics, "LOGS": t.startLogs}
 	maps.DeleteFunc(starts, func(signal string, _ func(context.Context, *resource.Resource) error) bool {
@@ -42,7 +42,7 @@ func newTelemetry(ctx context.Context, environ []string) (*telemetry, error) {
 	if len(starts) == 0 {
 		return t, nil
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(applicationID), semconv.ServiceVersion(version())),
+	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(program.Name), semconv.ServiceVersion(program.Version)),
 		resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -114,7 +114,7 @@ func (t *telemetry) shutdown(ctx context.Context) error {
 func (t *telemetry) newLogger(c config, out io.Writer) *slog.Logger {
 	handler := c.logHandler(out)
 	if t.logs != nil {
-		handler = slog.NewMultiHandler(handler, otelslog.NewHandler(applicationID, otelslog.WithLoggerProvider(t.logs)))
+		handler = slog.NewMultiHandler(handler, otelslog.NewHandler(c.program.Name, otelslog.WithLoggerProvider(t.logs)))
 	}
 	return slog.New(handler)
 }

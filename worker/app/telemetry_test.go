@@ -46,7 +46,7 @@ func TestASignalIsExportedOnlyWhenItIsAskedFor(t *testing.T) {
 
 func TestOneExporterStartsOneSignal(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "console")
-	tm, err := newTelemetry(t.Context(), []string{"OTEL_TRACES_EXPORTER=console"})
+	tm, err := newTelemetry(t.Context(), testProgram(), []string{"OTEL_TRACES_EXPORTER=console"})
 	require.NoError(t, err)
 	require.NotNil(t, tm.tracers)
 	require.Nil(t, tm.meters)

@@ -38,7 +38,7 @@ var arrows = []struct {
 	{"./worker/admission", []string{module + "cosmosstore", module + "testenv", "net/http/httptest"}, "admission is a pure function of a message"},
 	{"./worker/fingerprint", []string{"github.com/Azure"}, "a fingerprint is about bytes alone"},
 	{"./worker/identity", []string{"github.com/Azure"}, "a document id is a pure function of a key"},
-	{"./worker/storetest", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv"}, "the contract fits every store"},
+	{"./worker/storetest", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv", "github.com/stretchr"}, "the contract fits every store, and brings no library"},
 	{"./cosmosstore", []string{module + "testenv", module + "worker/storetest", module + "internal/page", "testing"}, "the store knows the engine and Cosmos DB, nothing else"},
 	{"./testenv/...", []string{"github.com/Azure", module + "worker", module + "cosmosstore", module + "cmd"}, "a mistake that both sides share would cancel itself out"},
 	{"./cmd/devenv", []string{"github.com/Azure", module + "worker", module + "cosmosstore"}, "the demonstration starts the real program and judges it from outside"},

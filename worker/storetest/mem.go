@@ -8,32 +8,28 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// The limits of [Mem] are those of Cosmos DB.
-const (
-	maxDocuments = 100
-	maxBytes     = 2 << 20
-)
-
-// Mem is a store in memory that keeps the contract. Make one with [NewMem]. It is safe for concurrent use.
+// Mem is a store in memory that keeps the contract, and refuses what package cosmosstore and Cosmos DB refuse in any container.
+// Make one with [NewMem]. It is safe for concurrent use.
 type Mem struct {
 	mu        sync.Mutex
 	documents map[string]document
-	creations map[string]int // how often a guard was created, expired ones included
+	creations map[string]int // how often a first document was created, expired ones included
 }
 
 type document struct {
-	record  worker.Record // of a guard
+	worker.Document
 	expires time.Time     // zero: never
-	// parts of a guard say when they expire; those without a time to live are absent.
+	record  worker.Record // of a first document
+	// parts say when the further documents of a first one expire; those without a time to live are absent.
 	parts map[string]time.Time
 }
 
@@ -55,8 +51,8 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if guard, ok := m.liveLocked(c.DocumentID, now); ok {
-		record := m.recordLocked(guard, now)
+	if first, ok := m.liveLocked(c.DocumentID, now); ok {
+		record := m.recordLocked(first, now)
 		return worker.Outcome{Existing: &record, Calls: 2, Charge: 3}, nil
 	}
 	ids := make([]string, len(c.Documents))
@@ -78,19 +74,32 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 
 // fits refuses what Cosmos DB can never take.
 func fits(c worker.Commit) error {
+	if err := worker.CheckDocuments(c.Documents); err != nil {
+		return storable.HandlerFault("%v", err)
+	}
+	if problem := storable.IDProblem(c.DocumentID); problem != "" {
+		return storable.Never(reason.NeverStorable, "The document id %q %s.", c.DocumentID, problem)
+	}
 	size := 0
 	for _, d := range c.Documents {
+		if problem := storable.TypeProblem(d.Type); problem != "" {
+			return storable.HandlerFault("a document whose type %q %s", d.Type, problem)
+		}
+		if _, err := storable.CheckContent(d); err != nil {
+			return err
+		}
 		size += len(d.Content)
 	}
-	if len(c.Documents) > maxDocuments || size > maxBytes {
-		return &worker.UnstorableError{Reason: reason.TooLarge,
-			Detail: fmt.Sprintf("The message makes %d documents of %d bytes; at most %d of %d bytes can be committed together.", len(c.Documents), size, maxDocuments, maxBytes)}
+	if len(c.Documents) > storable.MaxOperations || size > storable.MaxBytes {
+		return storable.Never(reason.TooLarge, "The message makes %d documents of %d bytes; at most %d of %d bytes can be committed together.",
+			len(c.Documents), size, storable.MaxOperations, storable.MaxBytes)
 	}
 	return nil
 }
 
 func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) document {
-	var doc document
+	d.Content = bytes.Clone(d.Content)
+	doc := document{Document: d}
 	if d.TTL > 0 {
 		doc.expires = now.Add(d.TTL)
 	}
@@ -124,11 +133,30 @@ func (m *Mem) Find(ctx context.Context, documentID string) (worker.Record, error
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	guard, ok := m.liveLocked(documentID, now)
+	first, ok := m.liveLocked(documentID, now)
 	if !ok {
 		return worker.Record{}, worker.ErrNotFound
 	}
-	return m.recordLocked(guard, now), nil
+	return m.recordLocked(first, now), nil
+}
+
+// Documents returns the documents that are stored for a document id, as the handler returned them: the first one, and the others
+// in their order. Those that are missing or have expired are left out.
+func (m *Mem) Documents(documentID string) []worker.Document {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	first, ok := m.liveLocked(documentID, now)
+	if !ok {
+		return nil
+	}
+	documents := []worker.Document{first.Document}
+	for _, name := range first.record.Parts {
+		if d, ok := m.liveLocked(identity.PartDocumentID(documentID, name), now); ok {
+			documents = append(documents, d.Document)
+		}
+	}
+	return documents
 }
 
 // Ready implements [worker.Store].
@@ -160,12 +188,12 @@ func (m *Mem) Creations(documentID string) int {
 	return m.creations[documentID]
 }
 
-// Plant puts a record under an id, as another program would: one without key and fingerprint stands for any other document.
+// Plant stores a record under an id, as another program would: one without key and fingerprint is any other document.
 func (m *Mem) Plant(id string, r worker.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.DocumentID = id
-	m.documents[id] = document{record: r}
+	m.documents[id] = document{record: r, Document: worker.Document{Type: r.Type, Content: r.Content}}
 }
 
 // Remove takes a document away, as another program would.
@@ -190,8 +218,8 @@ func (m *Mem) recordLocked(d document, now time.Time) worker.Record {
 	r.Content = bytes.Clone(r.Content)
 	r.MissingParts = nil
 	for _, part := range r.Parts {
-		_, there := m.liveLocked(identity.PartDocumentID(r.DocumentID, part), now)
-		if end, ok := d.parts[part]; !there && (!ok || now.Before(end)) {
+		_, stored := m.liveLocked(identity.PartDocumentID(r.DocumentID, part), now)
+		if end, ok := d.parts[part]; !stored && (!ok || now.Before(end)) {
 			r.MissingParts = append(r.MissingParts, part)
 		}
 	}

@@ -21,11 +21,8 @@ import (
 func (w *world) plan(p deadletter.Planning) (deadletter.PlanHeader, []deadletter.PlanStep, deadletter.PlanSummary) {
 	w.t.Helper()
 	var b bytes.Buffer
-	out, err := deadletter.NewPlanWriter(&b, deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: time.Now(), CreatedBy: "ann"})
+	s, err := w.review.Plan(w.t.Context(), deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: time.Now(), CreatedBy: "ann"}, p, &b)
 	require.NoError(w.t, err)
-	s, err := w.review.Plan(w.t.Context(), p, out)
-	require.NoError(w.t, err)
-	require.NoError(w.t, out.Close())
 	h, steps, err := deadletter.ReadPlan(&b)
 	require.NoError(w.t, err)
 	return h, steps, s

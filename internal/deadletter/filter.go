@@ -1,23 +1,40 @@
 package deadletter
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// A Filter selects dead letters. Zero fields select all.
+// A Filter selects dead-lettered messages. Zero fields select all.
 type Filter struct {
 	Kinds []Kind
-	// Reasons are reason words, compared as they are.
+	// Reasons are reason codes as they are, or as [Group] names them: [NoReason] selects messages without one.
 	Reasons   []string
 	MessageID string
-	// Before and After bound the time at which the message came into the queue. A letter without one is selected by neither.
+	// Key is a key, or the document id that belongs to it.
+	Key string
+	// Text is searched for in any case: in ids, dead-letter texts, properties and the body, as sent and as the worker reads it.
+	// The sequence number is found as a whole.
+	Text string
+	// Before and After bound the time at which the message came into the queue. One without a time is selected by neither.
 	Before, After time.Time
 	// FirstSequence and LastSequence bound the sequence number, both included; zero is no bound.
 	FirstSequence, LastSequence int64
+	// Sequences are the only numbers that are selected; nil is no bound.
+	Sequences []int64
 }
 
-// MatchesLetter reports whether a letter can be selected, before anything is known of its verdict.
+// NoReason names the messages that were dead-lettered without a reason.
+const NoReason = "(none)"
+
+// reasonName is the reason by which messages are counted.
+func reasonName(l *DeadLetter) string { return cmp.Or(Clip(l.Reason(), 80), NoReason) }
+
+// MatchesLetter reports whether a message can be selected, before anything is known of its verdict.
 func (f Filter) MatchesLetter(l *DeadLetter) bool {
 	if f.MessageID != "" {
 		if id, _ := l.MessageID(); id != f.MessageID {
@@ -25,13 +42,43 @@ func (f Filter) MatchesLetter(l *DeadLetter) bool {
 		}
 	}
 	dated := !l.EnqueuedAt.IsZero()
-	return (len(f.Reasons) == 0 || slices.Contains(f.Reasons, l.Reason())) &&
+	return (len(f.Reasons) == 0 || slices.Contains(f.Reasons, l.Reason()) || slices.Contains(f.Reasons, reasonName(l))) &&
 		(f.Before.IsZero() || (dated && l.EnqueuedAt.Before(f.Before))) &&
 		(f.After.IsZero() || (dated && !l.EnqueuedAt.Before(f.After))) &&
-		l.Sequence >= f.FirstSequence && (f.LastSequence == 0 || l.Sequence <= f.LastSequence)
+		l.Sequence >= f.FirstSequence && (f.LastSequence == 0 || l.Sequence <= f.LastSequence) &&
+		(f.Sequences == nil || slices.Contains(f.Sequences, l.Sequence)) &&
+		(l.compressed() || l.contains(f.Text))
 }
 
-// Matches reports whether a letter with this verdict is selected.
-func (f Filter) Matches(l *DeadLetter, v Verdict) bool {
-	return f.MatchesLetter(l) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, v.Kind))
+// Matches reports whether a message with this verdict is selected.
+func (f Filter) Matches(i Item) bool {
+	return f.MatchesLetter(i.Letter) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, i.Verdict.Kind)) &&
+		(f.Key == "" || f.Key == i.Key || f.Key == i.DocumentID) &&
+		(i.Letter.contains(f.Text) || containsFold(i.Content, f.Text))
+}
+
+// compressed reports whether only the worker's own reading can tell what the body says.
+func (l *DeadLetter) compressed() bool {
+	return len(l.Message.Data) > 0 && bytes.HasPrefix(l.Message.Data[0], []byte{0x1f, 0x8b})
+}
+
+// contains reports whether the message carries the text anywhere. The empty text is everywhere.
+func (l *DeadLetter) contains(text string) bool {
+	if text == "" || text == strconv.FormatInt(l.Sequence, 10) {
+		return true
+	}
+	id, _ := l.MessageID()
+	texts := []string{id}
+	for _, f := range l.Facts() {
+		texts = append(texts, f.Value)
+	}
+	for name, v := range l.Message.ApplicationProperties {
+		texts = append(texts, name, Value(v))
+	}
+	content, _ := l.Content()
+	return containsFold([]byte(strings.Join(texts, "\n")), text) || containsFold(content, text)
+}
+
+func containsFold(content []byte, text string) bool {
+	return bytes.Contains(bytes.ToLower(content), bytes.ToLower([]byte(text)))
 }

@@ -76,7 +76,7 @@ func (g *Groups) Add(l *DeadLetter, v Verdict) {
 func (g *Groups) name(l *DeadLetter, v Verdict) string {
 	switch g.by {
 	case ByReason:
-		return cmp.Or(Clip(l.Reason(), 80), "(none)")
+		return reasonName(l)
 	case ByAge:
 		return ageBand(l.EnqueuedAt, g.now)
 	}

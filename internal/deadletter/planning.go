@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"context"
+	"io"
 	"time"
 )
 
@@ -43,9 +44,22 @@ func (s *PlanSummary) add(v Kind, a Action, leftOut string) {
 	s.Counts = append(s.Counts, PlanCount{Verdict: v, Action: a, LeftOut: leftOut, Count: 1})
 }
 
-// Plan looks at every letter that is selected and writes what would be done. It changes nothing. The plan holds no letters
-// that come later, and is done step by step by [Reviewer.Apply].
-func (r *Reviewer) Plan(ctx context.Context, p Planning, w *PlanWriter) (PlanSummary, error) {
+// Plan looks at every message that is selected and writes what would be done, as a file for [ReadPlan]. It changes nothing.
+// The plan holds no messages that come later, and is done step by step by [Reviewer.Apply]. A file of a plan that failed has
+// no end, and is refused.
+func (r *Reviewer) Plan(ctx context.Context, h PlanHeader, p Planning, out io.Writer) (PlanSummary, error) {
+	w, err := NewPlanWriter(out, h)
+	if err != nil {
+		return PlanSummary{}, err
+	}
+	s, err := r.planSteps(ctx, p, w)
+	if err != nil {
+		return s, err
+	}
+	return s, w.Close()
+}
+
+func (r *Reviewer) planSteps(ctx context.Context, p Planning, w *PlanWriter) (PlanSummary, error) {
 	var s PlanSummary
 	for item, err := range r.List(ctx, p.Filter) {
 		if err != nil {

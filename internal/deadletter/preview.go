@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -65,9 +66,25 @@ func shown(kind string, limit int, sections ...[]byte) Body {
 		return b
 	}
 	b.Binary = true
-	b.Text = strings.TrimSuffix(hex.Dump(head[:min(len(head), limit, 512)]), "\n")
+	b.Text = dump(head[:min(len(head), limit, 512)])
 	b.Cut = b.Bytes > min(limit, 512)
 	return b
+}
+
+// dump shows eight bytes a line, so that it fits a phone.
+func dump(head []byte) string {
+	var lines []string
+	for at := 0; at < len(head); at += 8 {
+		row := head[at:min(at+8, len(head))]
+		text := slices.Clone(row)
+		for i, c := range text {
+			if c < ' ' || c > '~' {
+				text[i] = '.'
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%04x  %-23s  %s", at, fmt.Sprintf("% x", row), text))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func sizeOf(sections [][]byte) int {

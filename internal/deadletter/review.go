@@ -35,8 +35,9 @@ func (r *Reviewer) Settings() Settings { return r.settings }
 type Item struct {
 	Letter  *DeadLetter
 	Verdict Verdict
-	// Stored is the payload of the stored document, nil when there is none.
-	Stored []byte
+	// Stored is the payload of the stored document. It is nil when there is none to show, and Absence then says why.
+	Stored  []byte
+	Absence string
 	// Key is the key of the message as a person should see it, empty when it has none. DocumentID is where it is stored.
 	Key, DocumentID string
 	// Content is the body as the worker reads it: decoded and decompressed. Nil when it cannot be read.
@@ -76,7 +77,7 @@ func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 				return
 			}
 			for _, item := range <-p.items {
-				if f.Matches(item.Letter, item.Verdict) && !yield(item, nil) {
+				if f.Matches(item) && !yield(item, nil) {
 					return
 				}
 			}
@@ -169,11 +170,15 @@ func (r *Reviewer) examine(ctx context.Context, letters []*DeadLetter, slots cha
 func (r *Reviewer) Examine(ctx context.Context, l *DeadLetter) Item {
 	item := Item{Letter: l}
 	if len(l.Damage) > 0 {
-		item.Verdict = Decide(l, worker.Result{}, r.settings, time.Now())
+		item.Verdict, item.Absence = Decide(l, worker.Result{}, r.settings, time.Now()), unexamined
 		return item
 	}
 	result := r.pipeline.Preview(ctx, l.Received())
 	item.Verdict = Decide(l, result, r.settings, time.Now())
+	item.Absence = "Nothing is stored under its key."
+	if item.Verdict.Kind == Undecided {
+		item.Absence = unanswered
+	}
 	if result.Admitted {
 		item.Key, item.DocumentID = result.Message.Key.String(), result.Message.DocumentID
 		item.Content = result.Message.Body
@@ -188,28 +193,39 @@ func (r *Reviewer) Examine(ctx context.Context, l *DeadLetter) Item {
 			item.parameters = e.Fingerprint.Parameters
 		}
 	}
+	if item.Stored != nil {
+		item.Absence = ""
+	}
 	return item
 }
 
-// lookUp adds to an unreadable letter what is known of its order, for a copy of it that could be read may have been applied.
+// Why there is no stored document to show, where the store was not asked or did not answer.
+const (
+	unexamined = "It was not looked for, since part of the message cannot be read."
+	unanswered = "Whether anything is stored under its key is not known, since the store gave no answer."
+)
+
+// lookUp adds to an unreadable message what is stored under its key, for a copy of it that can be read may have been applied.
 func (r *Reviewer) lookUp(ctx context.Context, item *Item) {
 	key, record, err := r.pipeline.Lookup(ctx, item.Letter.Received())
 	if _, none := errors.AsType[*reason.Refusal](err); none {
+		item.Absence = "It has no key under which anything could be stored."
 		return
 	}
 	item.Key, item.DocumentID = key.String(), key.DocumentID()
 	v := &item.Verdict
 	switch {
 	case errors.Is(err, worker.ErrNotFound):
-		v.Detail += " Nothing is stored under its key."
 	case err != nil:
-		v.Detail += " Whether anything is stored under its key is not known, since the store gave no answer."
+		item.Absence = unanswered
 	case record.Key != item.Key:
-		v.Detail += " Under its document id stands a document that does not say its key."
+		item.Absence = "A document that does not say its key is stored under its document id."
 	default:
-		v.CommittedAt = record.CommittedAt
-		v.Detail += " Under its key an order is stored, committed at " + stamp(record.CommittedAt) + ": a copy of it that could be read was applied."
+		v.CommittedAt, item.Stored, item.Absence = record.CommittedAt, record.Content, ""
+		v.Detail += " Under its key a document is stored, committed at " + stamp(record.CommittedAt) + ": another message with this key was applied, and may have been a copy of this one."
+		return
 	}
+	v.Detail += " " + item.Absence
 }
 
 // Find peeks one letter and computes its verdict. It returns ErrNoLetter when the letter is not there.

@@ -264,7 +264,7 @@ func TestAnUnreadableLetterTellsWhetherItsOrderStands(t *testing.T) {
 			require.Empty(t, i.Changes(), "nothing of it can be compared")
 		}
 		require.Equal(t, "1", items[0].Key)
-		require.Contains(t, items[0].Verdict.Detail, "an order is stored")
+		require.Contains(t, items[0].Verdict.Detail, "a document is stored")
 		require.False(t, items[0].Verdict.CommittedAt.IsZero())
 		require.Contains(t, items[1].Verdict.Detail, "Nothing is stored under its key")
 

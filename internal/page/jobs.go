@@ -160,15 +160,8 @@ func (s *Server) plan(actor string, verdict deadletter.Kind, p deadletter.Planni
 // makeFile makes the plan as a file, which is smaller than its steps and can be handed out.
 func (s *Server) makeFile(ctx context.Context, h deadletter.PlanHeader, p deadletter.Planning) (deadletter.PlanSummary, []byte, error) {
 	var file bytes.Buffer
-	w, err := deadletter.NewPlanWriter(&file, h)
-	if err != nil {
-		return deadletter.PlanSummary{}, nil, err
-	}
 	p.Most = maxSteps
-	summary, err := s.options.Reviewer.Plan(ctx, p, w)
-	if err == nil {
-		err = w.Close()
-	}
+	summary, err := s.options.Reviewer.Plan(ctx, h, p, &file)
 	return summary, file.Bytes(), err
 }
 

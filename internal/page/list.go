@@ -116,7 +116,7 @@ func (s *Server) rows(ctx context.Context, f deadletter.Filter, p *listPage) {
 		}
 		seen++
 		p.Next = item.Letter.Sequence + 1
-		if f.Matches(item.Letter, item.Verdict) {
+		if f.Matches(item) {
 			p.Rows = append(p.Rows, s.row(item))
 		}
 	}

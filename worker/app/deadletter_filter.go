@@ -17,7 +17,7 @@ import (
 // letterFilter are the flags that select dead letters.
 type letterFilter struct {
 	verdicts, reasons []string
-	messageID         string
+	messageID, text   string
 	olderThan, since  string
 	before            string
 	from, to          int64
@@ -25,8 +25,9 @@ type letterFilter struct {
 
 func (f *letterFilter) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.verdicts, "verdict", nil, "only these verdicts: "+kindNames())
-	flags.StringSliceVar(&f.reasons, "reason", nil, "only those put aside for these reasons, such as MaxDeliveryCountExceeded")
+	flags.StringSliceVar(&f.reasons, "reason", nil, "only those put aside for these reasons, such as MaxDeliveryCountExceeded; (none) for none")
 	flags.StringVar(&f.messageID, "message-id", "", "only those with this MessageId")
+	flags.StringVar(&f.text, "text", "", "only those that carry this text in an id, a property or the body, in any case")
 	flags.StringVar(&f.olderThan, "older-than", "", "only those that came in longer ago, such as 24h or P7D")
 	flags.StringVar(&f.since, "since", "", "only those that came in within this time, such as 2h")
 	flags.StringVar(&f.before, "before", "", "only those that came in before this moment, such as 2026-03-01T12:00:00Z")
@@ -44,7 +45,7 @@ func kindNames() string {
 
 // filter reads the flags.
 func (f *letterFilter) filter(now time.Time) (deadletter.Filter, error) {
-	out := deadletter.Filter{Reasons: f.reasons, MessageID: f.messageID, FirstSequence: f.from, LastSequence: f.to}
+	out := deadletter.Filter{Reasons: f.reasons, MessageID: f.messageID, Text: f.text, FirstSequence: f.from, LastSequence: f.to}
 	for _, text := range f.verdicts {
 		k, ok := deadletter.ParseKind(text)
 		if !ok {
@@ -121,7 +122,7 @@ func selects(c *cobra.Command, name string) bool {
 	if c.Flags().Lookup("verdict") == nil {
 		return name == "message-id" || name == "plan"
 	}
-	return slices.Contains([]string{"verdict", "reason", "message-id", "older-than", "since", "before"}, name)
+	return slices.Contains([]string{"verdict", "reason", "message-id", "text", "older-than", "since", "before"}, name)
 }
 
 // sequences reads sequence numbers.

@@ -61,18 +61,11 @@ apply does exactly what it says.`,
 }
 
 func (r *review) writePlan(ctx context.Context, sys system, out io.Writer, h deadletter.PlanHeader, p deadletter.Planning, file string) error {
-	w, err := deadletter.NewPlanWriter(out, h)
-	if err != nil {
-		return err
-	}
 	meter := newMeter(sys.stderr)
 	p.Progress = func(seen int) { meter.show(fmt.Sprintf("%d dead letters looked at", seen)) }
-	summary, err := r.Plan(ctx, p, w)
+	summary, err := r.Plan(ctx, h, p, out)
 	meter.end()
 	if err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
 		return err
 	}
 	if len(p.Filter.Reasons) > 0 && summary.Seen == 0 {

@@ -13,7 +13,9 @@ import (
 
 func noClient() (*azservicebus.Client, error) { return nil, nil }
 
-func noDocuments(context.Context, worker.Message) ([]worker.Document, error) { return nil, nil }
+func noDocuments(context.Context, worker.Message) (worker.Effects, error) {
+	return worker.Effects{}, nil
+}
 
 func TestWhatIsMissingIsSaidBeforeTheFirstMessage(t *testing.T) {
 	broker, store, handler := worker.NewBroker(noClient, "orders"), storetest.NewMem(), worker.HandlerFunc(noDocuments)

@@ -3,7 +3,7 @@ package worker
 // A Cause says what one pass over a message came to.
 type Cause int
 
-// The causes. Exactly one of them, [CauseCommitted], allows a message to be completed.
+// The causes. Two of them allow a message to be completed: [CauseCommitted] and [CauseIgnored].
 const (
 	// CauseCommitted: the documents are known to be committed, by this pass or before. See [Judgement].
 	CauseCommitted Cause = iota + 1
@@ -37,11 +37,13 @@ const (
 	CauseStopped
 	// CauseLockLost: the lock was lost before the message was committed.
 	CauseLockLost
+	// CauseIgnored: the handler said that the message is none of its business, and nothing is stored.
+	CauseIgnored
 )
 
 func (c Cause) String() string {
 	names := [...]string{"none", "committed", "refused", "rejected", "conflict", "unstorable", "invalid_documents", "handler_error", "handler_panic",
-		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost"}
+		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost", "ignored"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
 	}
@@ -97,7 +99,7 @@ func decide(f facts) action {
 		return leave
 	}
 	switch f.cause {
-	case CauseCommitted:
+	case CauseCommitted, CauseIgnored:
 		return complete
 	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidDocuments:
 		return deadLetter

@@ -9,8 +9,8 @@
 // uncommitted message stays on the queue, and an outage of the store dead-letters nothing.
 //
 // It rests on one thing: the store creates the guard document of a key if and only if there is none. Everything else here
-// may be lost, repeated or late. A message is completed for one cause alone, [CauseCommitted], and every way to it passes
-// through [Judge]. The first writer of a key wins; other content under the key is a conflict, whoever was first at the
+// may be lost, repeated or late. A message is completed for [CauseCommitted], to which every way leads
+// through [Judge], or for [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key is a conflict, whoever was first at the
 // broker.
 //
 // What no worker can do: a process that must stop while it has a message in its last delivery cannot keep the broker from

@@ -35,13 +35,13 @@ func TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish(t *testing.T) {
 		{name: "work that does not fit is given back", before: func(e *env) { e.sendOrdersQuietly(5) },
 			handle: pausing(5 * time.Minute), within: 27 * time.Second, active: 5},
 		{name: "work that ignores its context is given back", before: func(e *env) { e.sendOrdersQuietly(5) },
-			handle: func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+			handle: func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 				time.Sleep(time.Hour - time.Minute)
 				return order(ctx, m)
 			}, within: 28 * time.Second, active: 5},
 		{name: "messages that wait for a retry are given back at once", before: func(e *env) { e.sendOrdersQuietly(5) },
-			handle: func(context.Context, worker.Message) ([]worker.Document, error) {
-				return nil, worker.RetryAfter(5*time.Minute, errors.New("later"))
+			handle: func(context.Context, worker.Message) (worker.Effects, error) {
+				return worker.Effects{}, worker.RetryAfter(5*time.Minute, errors.New("later"))
 			}, within: 3 * time.Second, active: 5},
 		{name: "messages that wait for the store are given back at once", before: func(e *env) {
 			e.sendOrdersQuietly(5)
@@ -101,12 +101,12 @@ func TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish(t *testing.T) {
 
 // pausing is a handler that takes d and heeds its context.
 func pausing(d time.Duration) worker.HandlerFunc {
-	return func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+	return func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 		select {
 		case <-time.After(d):
 			return order(ctx, m)
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return worker.Effects{}, context.Cause(ctx)
 		}
 	}
 }
@@ -129,10 +129,10 @@ func TestAStopBeforeTheStoreHasAnsweredIsNoIncident(t *testing.T) {
 func TestAHandlerLearnsWhyItIsCut(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		var cause atomic.Value
-		e.handler = worker.HandlerFunc(func(ctx context.Context, _ worker.Message) ([]worker.Document, error) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, _ worker.Message) (worker.Effects, error) {
 			<-ctx.Done()
 			cause.Store(context.Cause(ctx))
-			return nil, ctx.Err()
+			return worker.Effects{}, ctx.Err()
 		})
 		e.send("m", `{"n":1}`)
 		w := e.start(worker.Config{DrainTimeout: time.Second})

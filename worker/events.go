@@ -13,6 +13,8 @@ const (
 	EventCreated   EventKind = "created"
 	EventOwn       EventKind = "own_write"
 	EventDuplicate EventKind = "duplicate"
+	// EventIgnored: the handler said that the message is none of its business. Reason is the handler's word for it.
+	EventIgnored EventKind = "ignored"
 	// EventConflict: other content stands under the key of the message. It is an alert. Run counts the conflicts on this
 	// key that this process has seen within an hour.
 	EventConflict EventKind = "content_conflict"

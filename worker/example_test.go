@@ -43,8 +43,8 @@ func consume(ctx context.Context, log *slog.Logger) error {
 	broker := worker.NewBroker(func() (*azservicebus.Client, error) {
 		return azservicebus.NewClient("shop.servicebus.windows.net", credential, nil)
 	}, "orders")
-	handle := worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
-		return []worker.Document{{Type: "order", Content: m.Body}}, nil
+	handle := worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	})
 	w, err := worker.New(worker.Config{Logger: log}, broker, store, handle)
 	if err != nil {

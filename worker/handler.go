@@ -13,24 +13,23 @@ import (
 // [admission.Message]; a test may fill in those that its handler reads.
 type Message = admission.Message
 
-// A Handler turns a message into the documents that it stands for. It has no other effect, it never settles, and it may
-// run more than once for one message, also at the same time in two processes: only one of them gets its documents
-// committed. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
+// A Handler turns a message into its [Effects]. It has no other effect, it never settles, and it may run more than once for
+// one message, also at the same time in two processes: only one of them gets its effects committed. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
 //
-// It is a function like any other to a test; to see what becomes of its documents too, see package storetest.
+// It is a function like any other to a test; to see what becomes of its effects too, see package storetest.
 //
-// It returns the guard first. After an error the message is tried again, in place by [RetryConfig] and then with the next
+// After an error the message is tried again, in place by [RetryConfig] and then with the next
 // delivery; at the last one it is dead-lettered with the error's text, unless the error says otherwise: see [Reject] and
 // [RetryAfter]. A panic counts as an error of this message alone.
 type Handler interface {
-	Handle(ctx context.Context, m Message) ([]Document, error)
+	Handle(ctx context.Context, m Message) (Effects, error)
 }
 
 // HandlerFunc lets a function be a [Handler].
-type HandlerFunc func(ctx context.Context, m Message) ([]Document, error)
+type HandlerFunc func(ctx context.Context, m Message) (Effects, error)
 
 // Handle calls f.
-func (f HandlerFunc) Handle(ctx context.Context, m Message) ([]Document, error) { return f(ctx, m) }
+func (f HandlerFunc) Handle(ctx context.Context, m Message) (Effects, error) { return f(ctx, m) }
 
 // A RejectError makes the worker dead-letter the message at once. See [Reject].
 type RejectError struct {
@@ -49,14 +48,14 @@ func Reject(word string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &RejectError{Reason: rejectWord(word), Err: err}
+	return &RejectError{Reason: wordOf(word, reason.Rejected), Err: err}
 }
 
 // maxRejectWord bounds the word of a handler, in bytes.
 const maxRejectWord = 64
 
-// rejectWord makes a word of whatever a handler gives.
-func rejectWord(s string) string {
+// wordOf makes a reason code of whatever a handler gives, or returns fallback when nothing of it can be used.
+func wordOf(s, fallback string) string {
 	var word []byte
 	for i := 0; i < len(s) && len(word) < maxRejectWord; i++ {
 		if c := s[i]; 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
@@ -64,7 +63,7 @@ func rejectWord(s string) string {
 		}
 	}
 	if len(word) == 0 {
-		return reason.Rejected
+		return fallback
 	}
 	return string(word)
 }

@@ -71,6 +71,8 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelInfo, "worker stopped", true
 	case EventCreated, EventOwn, EventDuplicate:
 		return slog.LevelDebug, "message committed", true
+	case EventIgnored:
+		return slog.LevelDebug, "message ignored", true
 	}
 	return 0, "", false
 }

@@ -119,17 +119,17 @@ func TestWhatCanNeverBeStoredIsDeadLetteredAtOnce(t *testing.T) {
 	}{
 		{name: "a message without an id", message: &azservicebus.Message{Body: []byte(`{}`)}, want: reason.MissingMessageID},
 		{name: "a body that is not JSON", message: &azservicebus.Message{MessageID: text("m"), Body: []byte(`not json`)}, want: reason.NotJSON},
-		{name: "a message that the handler rejects in its own words", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
-			return nil, worker.Reject("UnknownCustomer", errors.New("customer 7 is not known"))
+		{name: "a message that the handler rejects in its own words", handler: func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Effects{}, worker.Reject("UnknownCustomer", errors.New("customer 7 is not known"))
 		}, want: "UnknownCustomer", detail: "customer 7 is not known"},
-		{name: "a message that the handler rejects without a word", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
-			return nil, fmt.Errorf("wrapped: %w", worker.Reject("", errors.New("no")))
+		{name: "a message that the handler rejects without a word", handler: func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Effects{}, fmt.Errorf("wrapped: %w", worker.Reject("", errors.New("no")))
 		}, want: reason.Rejected},
-		{name: "a message for which the handler returns nothing", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
-			return nil, nil
+		{name: "a message for which the handler returns nothing", handler: func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Effects{}, nil
 		}, want: reason.InvalidDocuments, detail: "The handler returned no document"},
-		{name: "a message for which the handler returns a list", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
-			return []worker.Document{{Type: "order", Content: []byte(`[1]`)}}, nil
+		{name: "a message for which the handler returns a list", handler: func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Create(worker.Document{Type: "order", Content: []byte(`[1]`)}), nil
 		}, want: reason.InvalidDocuments, detail: "not one JSON object"},
 		{name: "a message that the store can never take", fault: &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.PartitionFull, Detail: "The partition is full."}},
 			want: reason.PartitionFull, detail: "The partition is full."},
@@ -171,8 +171,8 @@ func TestWhatCanNeverBeStoredIsDeadLetteredAtOnce(t *testing.T) {
 
 func TestAnOrderIsStoredWithItsLinesOrNotAtAll(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
-		e.handler = worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
-			return []worker.Document{{Type: "order", Content: m.Body}, {Name: "line-1", Type: "line", Content: []byte(`{}`)}}, nil
+		e.handler = worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+			return worker.Create(worker.Document{Type: "order", Content: m.Body}, worker.Document{Name: "line-1", Type: "line", Content: []byte(`{}`)}), nil
 		})
 		e.mem.Plant(identity.PartDocumentID("stray", "line-1"), worker.Record{})
 		e.send("whole", `{"amount":40}`)
@@ -198,7 +198,7 @@ func TestAnOrderIsStoredWithItsLinesOrNotAtAll(t *testing.T) {
 
 func TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone(t *testing.T) {
 	bubble(t, servicebus.Queue{MaxDeliveryCount: 3}, func(e *env) {
-		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 			if m.MessageID == "bad" {
 				panic("order of line 0")
 			}
@@ -234,12 +234,12 @@ func TestTheLastDeliveryIsDeadLetteredWithTheRealCause(t *testing.T) {
 		want    string
 		detail  string
 	}{
-		{name: "the handler keeps failing", handler: func(context.Context, worker.Message) ([]worker.Document, error) {
-			return nil, errors.New("tax table has no row for 7")
+		{name: "the handler keeps failing", handler: func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Effects{}, errors.New("tax table has no row for 7")
 		}, want: reason.HandlerError, detail: "tax table has no row for 7"},
-		{name: "the handler is too slow", handler: func(ctx context.Context, _ worker.Message) ([]worker.Document, error) {
+		{name: "the handler is too slow", handler: func(ctx context.Context, _ worker.Message) (worker.Effects, error) {
 			<-ctx.Done()
-			return nil, ctx.Err()
+			return worker.Effects{}, ctx.Err()
 		}, want: reason.Timeout},
 		{name: "the store cannot judge the message", fault: &worker.UncertainError{Reason: reason.ConflictUnread, Detail: "The create is refused and nothing is there."},
 			want: reason.ConflictUnread, detail: "nothing is there"},
@@ -272,9 +272,9 @@ func TestTheLastDeliveryIsDeadLetteredWithTheRealCause(t *testing.T) {
 func TestAPassingFaultIsRetriedInPlace(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		var calls atomic.Int64
-		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 			if calls.Add(1) < 3 {
-				return nil, errors.New("not yet")
+				return worker.Effects{}, errors.New("not yet")
 			}
 			return order(ctx, m)
 		})
@@ -301,9 +301,9 @@ func TestAPassingFaultIsRetriedInPlace(t *testing.T) {
 func TestAHandlerThatAsksForALaterRetryGetsIt(t *testing.T) {
 	bubble(t, servicebus.Queue{MaxDeliveryCount: 2}, func(e *env) {
 		start := time.Now()
-		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 			if time.Since(start) < 5*time.Minute {
-				return nil, worker.RetryAfter(30*time.Second, errors.New("the tax office is closed"))
+				return worker.Effects{}, worker.RetryAfter(30*time.Second, errors.New("the tax office is closed"))
 			}
 			return order(ctx, m)
 		})
@@ -322,9 +322,9 @@ func TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce(t *testing.T) 
 		t.Run(after.String(), func(t *testing.T) {
 			bubble(t, servicebus.Queue{MaxDeliveryCount: 3}, func(e *env) {
 				calls := 0
-				e.handler = worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
+				e.handler = worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
 					calls++
-					return nil, worker.RetryAfter(after, errors.New("the other side is closed"))
+					return worker.Effects{}, worker.RetryAfter(after, errors.New("the other side is closed"))
 				})
 				e.sendOrdersQuietly(1)
 				w := e.start(worker.Config{MaxDeliveryCount: 3})

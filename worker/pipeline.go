@@ -53,6 +53,11 @@ func NewPipeline(c Config, s Store, h Handler) (*Pipeline, error) {
 	if absent(s) || absent(h) {
 		return nil, errors.New("worker: a store and a handler are needed")
 	}
+	if v, ok := h.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return nil, err
+		}
+	}
 	a, err := admission.New(c.Admission)
 	if err != nil {
 		return nil, err
@@ -133,29 +138,41 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 	}}
 }
 
-// handle asks the handler for the documents. It leaves Cause zero when there are some to commit.
+// handle asks the handler for the effects. It leaves Cause zero when there are some to commit.
 func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	hctx, cancel := context.WithTimeoutCause(ctx, p.handlerTimeout, ErrHandlerTimeout)
 	defer cancel()
 	message := r.Message
-	documents, err := supervised(hctx, p.crew, callGrace, func(ctx context.Context) ([]Document, error) {
+	effects, err := supervised(hctx, p.crew, callGrace, func(ctx context.Context) (Effects, error) {
 		return p.handler.Handle(ctx, message)
 	}, nil)
 	r.stuck = cmp.Or(stuckIn(err), r.stuck)
 	if err != nil {
 		return r.handlerFailed(hctx, err)
 	}
-	if err := CheckDocuments(documents); err != nil {
-		return r.documentsInvalid(hctx, err)
+	r.Reason, r.Detail, r.Err, r.RetryAfter = "", "", nil, 0
+	if word := effects.Ignored(); word != "" && len(effects.Documents) == 0 {
+		r.Cause, r.Reason = CauseIgnored, word
+		return r
 	}
-	r.Cause, r.Reason, r.Detail, r.Err, r.RetryAfter = 0, "", "", nil, 0
-	r.Commit.Documents = documents
+	if err := checkEffects(effects); err != nil {
+		return r.effectsInvalid(hctx, err)
+	}
+	r.Cause, r.Commit.Documents = 0, effects.Documents
 	return r
 }
 
-// documentsInvalid is the result for documents that can never be stored. A handler whose context has ended may have returned
+// checkEffects finds what no store could make sense of. What else it takes to be stored is for the store to say.
+func checkEffects(e Effects) error {
+	if e.ignored != "" {
+		return errors.New("documents of a message that it ignores. Return one or the other")
+	}
+	return CheckDocuments(e.Documents)
+}
+
+// effectsInvalid is the result for documents that can never be stored. A handler whose context has ended may have returned
 // whatever it had.
-func (r Result) documentsInvalid(ctx context.Context, err error) Result {
+func (r Result) effectsInvalid(ctx context.Context, err error) Result {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.interrupted(cause)
 	}
@@ -168,7 +185,7 @@ func (r Result) documentsInvalid(ctx context.Context, err error) Result {
 func (r Result) handlerFailed(ctx context.Context, err error) Result {
 	r.Err = err
 	if e, ok := asReject(err); ok {
-		r.Cause, r.Reason, r.Detail = CauseRejected, rejectWord(e.Reason), errorText(e.Err)
+		r.Cause, r.Reason, r.Detail = CauseRejected, wordOf(e.Reason, reason.Rejected), errorText(e.Err)
 		return r
 	}
 	if cause := context.Cause(ctx); cause != nil {

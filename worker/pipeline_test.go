@@ -60,8 +60,8 @@ func TestProcessMakesOnePassAndSettlesNothing(t *testing.T) {
 
 func TestPreviewWritesNothingAndCallsNoHandler(t *testing.T) {
 	mem := storetest.NewMem()
-	p := newPipeline(t, mem, func(context.Context, worker.Message) ([]worker.Document, error) {
-		return nil, errors.New("the handler was called")
+	p := newPipeline(t, mem, func(context.Context, worker.Message) (worker.Effects, error) {
+		return worker.Effects{}, errors.New("the handler was called")
 	})
 	nothing := p.Preview(t.Context(), received("m", `{"n":1}`))
 	require.Zero(t, nothing.Cause)
@@ -145,7 +145,7 @@ func TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.NewFaulty(storetest.NewMem())
-			p := newPipeline(t, s, func(context.Context, worker.Message) ([]worker.Document, error) { return documents, nil })
+			p := newPipeline(t, s, func(context.Context, worker.Message) (worker.Effects, error) { return worker.Create(documents...), nil })
 			r := p.Process(t.Context(), received("m", `{"n":1}`))
 			require.Equal(t, worker.CauseInvalidDocuments, r.Cause)
 			require.Equal(t, reason.InvalidDocuments, r.Reason)
@@ -157,9 +157,9 @@ func TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault(t *testing.T) {
 
 func TestAHandlerThatReturnsNothingSinceItsTimeIsUpIsSlowAndNotAtFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipeline(t, storetest.NewMem(), func(ctx context.Context, _ worker.Message) ([]worker.Document, error) {
+		p := newPipeline(t, storetest.NewMem(), func(ctx context.Context, _ worker.Message) (worker.Effects, error) {
 			<-ctx.Done()
-			return nil, nil
+			return worker.Effects{}, nil
 		})
 		require.Equal(t, worker.CauseHandlerTimeout, p.Process(t.Context(), received("m", `{"n":1}`)).Cause)
 	})
@@ -186,7 +186,7 @@ func TestTheWordOfARejectionIsMadeOfLettersAndDigits(t *testing.T) {
 			"by the function": worker.Reject(given, errors.New("no")),
 			"by hand":         &worker.RejectError{Reason: given, Err: errors.New("no")},
 		} {
-			p := newPipeline(t, storetest.NewMem(), func(context.Context, worker.Message) ([]worker.Document, error) { return nil, err })
+			p := newPipeline(t, storetest.NewMem(), func(context.Context, worker.Message) (worker.Effects, error) { return worker.Effects{}, err })
 			require.Equal(t, want, p.Process(t.Context(), received("m", `{"n":1}`)).Reason, "%q %s", given, name)
 		}
 	}
@@ -197,7 +197,7 @@ func TestSteeringErrorsWithoutACauseDoNoHarm(t *testing.T) {
 		worker.CauseRejected:   &worker.RejectError{},
 		worker.CauseRetryLater: &worker.RetryError{},
 	} {
-		p := newPipeline(t, storetest.NewMem(), func(context.Context, worker.Message) ([]worker.Document, error) { return nil, err })
+		p := newPipeline(t, storetest.NewMem(), func(context.Context, worker.Message) (worker.Effects, error) { return worker.Effects{}, err })
 		r := p.Process(t.Context(), received("m", `{"n":1}`))
 		require.Equal(t, want, r.Cause)
 		require.Contains(t, r.Detail, "no cause was given")

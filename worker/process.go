@@ -222,6 +222,8 @@ func (w *Worker) judged(d *delivery, r Result) {
 		w.observe(w.eventOf(EventOwn, d, r))
 	case r.Cause == CauseCommitted:
 		w.observe(w.eventOf(EventDuplicate, d, r))
+	case r.Cause == CauseIgnored:
+		w.observe(w.eventOf(EventIgnored, d, r))
 	case r.Judgement == Conflict:
 		e := w.eventOf(EventConflict, d, r)
 		e.Run = w.conflicts.count(r.Commit.DocumentID, time.Now())
@@ -235,7 +237,7 @@ func (w *Worker) judged(d *delivery, r Result) {
 func (w *Worker) settled(d *delivery, r Result, a action, s settlement) {
 	switch {
 	case a == leave && r.Cause == CauseLockLost:
-	case a == leave && r.Committed(), s == settleLockLost:
+	case a == leave && r.ended(), s == settleLockLost:
 		w.observe(w.eventOf(EventLockLost, d, r))
 	case a == leave:
 		w.observe(w.eventOf(EventNotSettled, d, r))

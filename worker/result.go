@@ -41,6 +41,9 @@ type Result struct {
 // Committed reports whether the documents of the message are known to be committed.
 func (r Result) Committed() bool { return r.Cause == CauseCommitted }
 
+// ended reports whether the message has had its effects, so that nothing is lost when it is not settled.
+func (r Result) ended() bool { return r.Committed() || r.Cause == CauseIgnored }
+
 // Settled outcomes of a judgement: the reason word for each that stands against the message.
 func reasonOf(j Judgement) string {
 	switch j {

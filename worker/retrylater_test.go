@@ -25,8 +25,8 @@ func TestALaterRetryThanAMessageMayBeHeldIsWaitedForByARealClockToo(t *testing.T
 			}
 		}
 	})
-	handler := worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
-		return nil, worker.RetryAfter(24*time.Hour, errors.New("the other side is closed"))
+	handler := worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
+		return worker.Effects{}, worker.RetryAfter(24*time.Hour, errors.New("the other side is closed"))
 	})
 	b := &fakeBroker{queue: []*azservicebus.ReceivedMessage{fakeMessage("m", `{"n":1}`)}}
 	w, err := worker.New(worker.Config{Observer: observer, Logger: slog.New(slog.DiscardHandler)}, b, storetest.NewMem(), handler)

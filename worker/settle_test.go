@@ -24,7 +24,7 @@ const lockLost = "com.microsoft:message-lock-lost"
 // slow makes a handler that takes d, and calls during in the middle of it once.
 func slow(d time.Duration, during func()) worker.Handler {
 	var once atomic.Bool
-	return worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+	return worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 		time.Sleep(d / 2)
 		if during != nil && once.CompareAndSwap(false, true) {
 			during()
@@ -32,7 +32,7 @@ func slow(d time.Duration, during func()) worker.Handler {
 		select {
 		case <-time.After(d / 2):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return worker.Effects{}, ctx.Err()
 		}
 		return order(ctx, m)
 	})
@@ -134,7 +134,7 @@ func TestALockLostBeforeTheCommitCancelsTheHandler(t *testing.T) {
 	bubble(t, servicebus.Queue{LockDuration: 30 * time.Second}, func(e *env) {
 		e.faults.Add(fault.On(history.Renew).Before(fault.Action{Kind: fault.Refuse, Status: 410}))
 		var cause atomic.Value
-		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 			if m.DeliveryCount == 1 {
 				<-ctx.Done()
 				cause.Store(context.Cause(ctx))
@@ -250,8 +250,8 @@ func TestDeadLetterTextsAreCutToWhatTheBrokerTakes(t *testing.T) {
 	for _, n := range []int{0, 10, 3999, 4000, 4001, 4095, 4096, 4097, 33000, 70000} {
 		for _, c := range []string{"x", "ü", "日", "😀", "\xff", "\x00"} {
 			bubble(t, servicebus.Queue{}, func(e *env) {
-				e.handler = worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
-					return nil, worker.Reject(strings.Repeat(c, n/10), errors.New("Why: "+strings.Repeat(c, n)))
+				e.handler = worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
+					return worker.Effects{}, worker.Reject(strings.Repeat(c, n/10), errors.New("Why: "+strings.Repeat(c, n)))
 				})
 				e.send("m", `{"n":1}`)
 				w := e.start(worker.Config{})

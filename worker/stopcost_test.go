@@ -21,16 +21,16 @@ func TestAStopCostsAMessageAtMostOneDelivery(t *testing.T) {
 		name   string
 		handle worker.HandlerFunc
 	}{
-		{"asks for a retry after three seconds", func(context.Context, worker.Message) ([]worker.Document, error) {
-			return nil, worker.RetryAfter(3*time.Second, errors.New("later"))
+		{"asks for a retry after three seconds", func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Effects{}, worker.RetryAfter(3*time.Second, errors.New("later"))
 		}},
-		{"asks for a retry at once", func(context.Context, worker.Message) ([]worker.Document, error) {
+		{"asks for a retry at once", func(context.Context, worker.Message) (worker.Effects, error) {
 			time.Sleep(10 * time.Millisecond)
-			return nil, worker.RetryAfter(50*time.Millisecond, errors.New("now"))
+			return worker.Effects{}, worker.RetryAfter(50*time.Millisecond, errors.New("now"))
 		}},
-		{"takes its time and asks for a retry", func(context.Context, worker.Message) ([]worker.Document, error) {
+		{"takes its time and asks for a retry", func(context.Context, worker.Message) (worker.Effects, error) {
 			time.Sleep(900 * time.Millisecond)
-			return nil, worker.RetryAfter(3*time.Second, errors.New("later"))
+			return worker.Effects{}, worker.RetryAfter(3*time.Second, errors.New("later"))
 		}},
 	}
 	networks := []struct {

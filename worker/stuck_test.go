@@ -192,8 +192,8 @@ func TestAWorkerThatIsDeafIsNotReady(t *testing.T) {
 
 func TestAWorkerIsNotDeafBecauseAnotherHoldsTheOnlyMessage(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
-		e.handler = worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
-			return nil, worker.RetryAfter(time.Minute, errors.New("what the handler needs is down"))
+		e.handler = worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
+			return worker.Effects{}, worker.RetryAfter(time.Minute, errors.New("what the handler needs is down"))
 		})
 		a, b := e.start(worker.Config{}), e.start(worker.Config{})
 		e.await(time.Minute, "ready", func() bool { return a.Health().Ready && b.Health().Ready })
@@ -290,7 +290,7 @@ func TestASecondNilIsNeverBelieved(t *testing.T) {
 func TestAWorkerWhoseHandlersNeverReturnIsNotReady(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		release := make(chan struct{})
-		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) ([]worker.Document, error) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 			<-release
 			return order(ctx, m)
 		})

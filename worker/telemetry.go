@@ -67,7 +67,7 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 		faults = append(faults, err)
 	}
 	counter(&t.received, "messaging.client.consumed.messages", "{message}", "Messages received")
-	counter(&t.outcomes, "orderworker.outcomes", "{message}", "Messages known to be committed, by outcome: created, own_write, duplicate")
+	counter(&t.outcomes, "orderworker.outcomes", "{message}", "Messages completed, by outcome: created, own_write, duplicate, ignored")
 	counter(&t.conflicts, "orderworker.content_conflicts", "{message}", "Alert: messages under whose key other content is stored")
 	counter(&t.deadLettered, "orderworker.dead_lettered", "{message}", "Messages dead-lettered, by reason")
 	counter(&t.abandoned, "orderworker.abandoned", "{message}", "Messages given back, by cause")
@@ -112,6 +112,8 @@ func (t *telemetry) Observe(e Event) {
 		t.lag.Record(ctx, e.Lag.Seconds(), metric.WithAttributes(t.queue))
 	case EventCreated, EventOwn, EventDuplicate:
 		one(t.outcomes, attrOutcome.String(string(e.Kind)))
+	case EventIgnored:
+		one(t.outcomes, attrOutcome.String(string(e.Kind)), attrReason.String(e.Reason))
 	case EventConflict:
 		one(t.conflicts, attrRepeated.Bool(e.Run > 1))
 	case EventDeadLettered:

@@ -55,7 +55,7 @@ func (s spans) endSpan(span trace.Span, r Result, a action, how settlement) {
 		attrs = append(attrs, attrDocumentID.String(r.Commit.DocumentID))
 	}
 	switch {
-	case !r.Committed():
+	case !r.ended():
 		attrs = append(attrs, attrErrorType.String(r.Cause.String()))
 		span.SetStatus(codes.Error, r.Cause.String())
 	case how != settleDone:

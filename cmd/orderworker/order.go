@@ -14,16 +14,16 @@ import (
 //
 // An order is one JSON object. Where it has an array named lines, each line becomes a document of its own in the same
 // logical partition, created together with the order or not at all.
-func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
+func order(_ context.Context, m worker.Message) (worker.Effects, error) {
 	lines, err := orderLines(m.Body)
 	if err != nil {
-		return nil, worker.Reject("InvalidOrder", err)
+		return worker.Effects{}, worker.Reject("InvalidOrder", err)
 	}
 	documents := []worker.Document{{Type: "order", Content: m.Body}}
 	for i, line := range lines {
 		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
 	}
-	return documents, nil
+	return worker.Create(documents...), nil
 }
 
 // orderTypes are the types of the documents that the handler returns. A container that cannot hold them is refused at the

@@ -26,15 +26,15 @@ func TestAnOrderBecomesItsDocuments(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			documents, err := order(t.Context(), worker.Message{Body: []byte(tt.body)})
+			effects, err := order(t.Context(), worker.Message{Body: []byte(tt.body)})
 			require.NoError(t, err)
 			var names []string
-			for _, d := range documents {
+			for _, d := range effects.Documents {
 				names = append(names, d.Name)
 				require.Contains(t, orderTypes, d.Type, "the store must know every type before the first message")
 			}
 			require.Equal(t, tt.names, names)
-			require.Equal(t, tt.body, string(documents[0].Content))
+			require.Equal(t, tt.body, string(effects.Documents[0].Content))
 		})
 	}
 }

@@ -209,6 +209,8 @@ func (r *Reviewer) process(ctx context.Context, l *DeadLetter, out Outcome) (Out
 		return out.with(Duplicate, ""), true
 	case result.Committed():
 		return out.with(Applied, ""), true
+	case result.Cause == worker.CauseIgnored:
+		return out.with(Rejected, "The handler ignores this message ("+result.Reason+"), so there is nothing to store. Discard it."), false
 	case result.Cause == worker.CauseUnavailable:
 		return out.with(StoreDown, detailOf(result)), false
 	case result.Cause == worker.CauseStopped:

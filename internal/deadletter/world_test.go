@@ -83,12 +83,12 @@ func newWorld(t *testing.T, s setup) *world {
 }
 
 // handle rejects what says so, and makes one document of everything else.
-func handle(_ context.Context, m worker.Message) ([]worker.Document, error) {
+func handle(_ context.Context, m worker.Message) (worker.Effects, error) {
 	var body struct{ Reject string }
 	if json.Unmarshal(m.Body, &body) == nil && body.Reject != "" {
-		return nil, worker.Reject("TestRejects", errors.New(body.Reject))
+		return worker.Effects{}, worker.Reject("TestRejects", errors.New(body.Reject))
 	}
-	return []worker.Document{{Type: "order", Content: m.Body}}, nil
+	return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 }
 
 // reviewer is another program that looks at the same queue.

@@ -47,8 +47,8 @@ func start(t *testing.T, change func(*page.Options)) *world {
 	b, err := amqpbroker.New(amqpbroker.Options{ConnectionString: w.ConnectionString("embedded.test"), Queue: "orders", Dial: w.Dial})
 	require.NoError(t, err)
 	t.Cleanup(b.Close)
-	w.pipeline, err = worker.NewPipeline(worker.Config{}, w.mem, worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
-		return []worker.Document{{Type: "order", Content: m.Body}}, nil
+	w.pipeline, err = worker.NewPipeline(worker.Config{}, w.mem, worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	}))
 	require.NoError(t, err)
 	review := deadletter.NewReviewer(b, w.pipeline, w.ledger, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})

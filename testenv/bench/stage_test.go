@@ -205,21 +205,21 @@ func (t transport) Do(r *http.Request) (*http.Response, error) {
 }
 
 // order makes one document of an order, as the bare loop does.
-func order(_ context.Context, m worker.Message) ([]worker.Document, error) {
-	return []worker.Document{{Type: "order", Content: m.Body}}, nil
+func order(_ context.Context, m worker.Message) (worker.Effects, error) {
+	return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 }
 
 // orders makes one document of an order, and one of each of its lines.
-func orders(_ context.Context, m worker.Message) ([]worker.Document, error) {
+func orders(_ context.Context, m worker.Message) (worker.Effects, error) {
 	var body struct {
 		Lines []json.RawMessage `json:"lines"`
 	}
 	if err := json.Unmarshal(m.Body, &body); err != nil {
-		return nil, err
+		return worker.Effects{}, err
 	}
 	documents := []worker.Document{{Type: "order", Content: m.Body}}
 	for i, line := range body.Lines {
 		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
 	}
-	return documents, nil
+	return worker.Create(documents...), nil
 }

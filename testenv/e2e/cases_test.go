@@ -58,8 +58,8 @@ func TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn(t *testing.T) {
 // play sends one message after the other and holds what becomes of each against its scenario.
 func (w *world) play(s scenario.Scenario) {
 	w.skipAudit = true // messages that share an id with others are not a stream of orders
-	whole := worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
-		return []worker.Document{{Type: "order", Content: m.Body}}, nil
+	whole := worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	})
 	r := w.startWith(whole, nil, func(c *worker.Config) { c.Admission = s.Settings.Config(w.t) })
 	// The history knows MessageIds, and a scenario may take its keys from elsewhere: the worker says which document it took.

@@ -91,11 +91,11 @@ func TestOfTwoContentsUnderOneIDTheFirstStaysAndTheSecondIsPutAside(t *testing.T
 }
 
 func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
-	reject := worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
-		return nil, worker.Reject("CustomerUnknown", errors.New("the customer of this order does not exist"))
+	reject := worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+		return worker.Effects{}, worker.Reject("CustomerUnknown", errors.New("the customer of this order does not exist"))
 	})
-	grow := worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
-		return []worker.Document{{Type: "order", Content: []byte(`{"text":"` + strings.Repeat("x", 1_700_000) + `"}`)}}, nil
+	grow := worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
+		return worker.Create(worker.Document{Type: "order", Content: []byte(`{"text":"` + strings.Repeat("x", 1_700_000) + `"}`)}), nil
 	})
 	tests := []struct {
 		name    string
@@ -136,10 +136,10 @@ func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
 }
 
 func TestAMessageThatKeepsFailingForItsOwnCauseIsDeadLetteredWithThatCause(t *testing.T) {
-	fail := worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) {
-		return nil, errors.New("the price list has no such product")
+	fail := worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
+		return worker.Effects{}, errors.New("the price list has no such product")
 	})
-	boom := worker.HandlerFunc(func(context.Context, worker.Message) ([]worker.Document, error) { panic("nil price list") })
+	boom := worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) { panic("nil price list") })
 	for name, tt := range map[string]struct {
 		handler worker.Handler
 		reason  string

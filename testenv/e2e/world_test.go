@@ -359,16 +359,16 @@ func (d *doorway) Do(r *http.Request) (*http.Response, error) {
 }
 
 // orders is what the worker program does with an order: one document, and one for each of its lines.
-func orders(_ context.Context, m worker.Message) ([]worker.Document, error) {
+func orders(_ context.Context, m worker.Message) (worker.Effects, error) {
 	var body struct {
 		Lines []json.RawMessage `json:"lines"`
 	}
 	if err := json.Unmarshal(m.Body, &body); err != nil {
-		return nil, worker.Reject("InvalidOrder", err)
+		return worker.Effects{}, worker.Reject("InvalidOrder", err)
 	}
 	documents := []worker.Document{{Type: "order", Content: m.Body}}
 	for i, line := range body.Lines {
 		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
 	}
-	return documents, nil
+	return worker.Create(documents...), nil
 }

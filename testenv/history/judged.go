@@ -28,6 +28,12 @@ func everyCompletionIsJudged(v *view, expect Expect) (checked int, broken []Viol
 		for _, c := range completions(m) {
 			checked++
 			id := expect.DocumentID(m.key)
+			if expect.Ignored != nil && expect.Ignored(m.key) {
+				if v.documents[id] != nil {
+					broken = append(broken, Violation{What: c.message.describe() + " stands for nothing, and document " + id + " was touched", Events: []Event{c.lock, c.settle}})
+				}
+				continue
+			}
 			if byDocument[id] == nil {
 				order = append(order, id)
 			}

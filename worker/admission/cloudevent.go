@@ -134,3 +134,19 @@ func eventData(envelope []byte) ([]byte, *reason.Refusal) {
 	}
 	return body.Text(content[:n])
 }
+
+// EventType returns the type of the CloudEvent that the message is, in either mode, or "".
+func (m Message) EventType() string {
+	if m.event {
+		v, _ := attribute(m.ApplicationProperties, "type")
+		s, _ := v.(string)
+		return s
+	}
+	envelope := m.envelope
+	if envelope == nil {
+		envelope = m.Body
+	}
+	v, _ := member(envelope, "type")
+	s, _ := v.(string)
+	return s
+}

@@ -11,17 +11,17 @@ import (
 // testProgram stores each message as one document, and each element of its array "lines" as another.
 func testProgram() Program {
 	return Program{Name: "orderworker", Types: []string{"order", "line"}, Handler: worker.HandlerFunc(
-		func(_ context.Context, m worker.Message) ([]worker.Document, error) {
+		func(_ context.Context, m worker.Message) (worker.Effects, error) {
 			var order struct {
 				Lines []json.RawMessage `json:"lines"`
 			}
 			if err := json.Unmarshal(m.Body, &order); err != nil {
-				return nil, worker.Reject("InvalidOrder", err)
+				return worker.Effects{}, worker.Reject("InvalidOrder", err)
 			}
 			documents := []worker.Document{{Type: "order", Content: m.Body}}
 			for i, line := range order.Lines {
 				documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
 			}
-			return documents, nil
+			return worker.Create(documents...), nil
 		})}
 }

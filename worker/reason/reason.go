@@ -46,6 +46,7 @@ const (
 	HandlerPanic     = "HandlerPanic"     // the handler panicked at every delivery
 	HandlerError     = "HandlerError"     // the handler failed at every delivery
 	Timeout          = "Timeout"          // the handler was too slow at every delivery
+	UnknownType      = "UnknownType"      // the program has no handler for messages of this type
 )
 
 // The broker's own words.

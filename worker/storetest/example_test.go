@@ -14,14 +14,14 @@ import (
 
 // A handler is tested without a broker and without a database: a pipeline takes messages through it to a judgement.
 func Example() {
-	handler := worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
+	handler := worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
 		var order struct {
 			Customer string `json:"customer"`
 		}
 		if err := json.Unmarshal(m.Body, &order); err != nil || order.Customer == "" {
-			return nil, worker.Reject("CustomerMissing", errors.New("the order names no customer"))
+			return worker.Effects{}, worker.Reject("CustomerMissing", errors.New("the order names no customer"))
 		}
-		return []worker.Document{{Type: "order", Content: m.Body}}, nil
+		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	})
 	store := storetest.NewMem()
 	pipeline, err := worker.NewPipeline(worker.Config{}, store, handler)

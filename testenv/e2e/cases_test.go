@@ -40,8 +40,8 @@ func TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, testenv.Options{}, func(w *world) {
 		w.skipAudit = true
-		r := w.startWith(worker.HandlerFunc(func(_ context.Context, m worker.Message) ([]worker.Document, error) {
-			return []worker.Document{{Type: "order", Content: m.Body}}, nil
+		r := w.startWith(worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+			return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 		}), nil)
 		sender := w.sender()
 		for range 2 {

@@ -12,7 +12,7 @@ import (
 // commit, and a store may do so to be safe from other callers; what else it takes to be stored is for the store to say.
 func CheckDocuments(documents []Document) error {
 	if len(documents) == 0 {
-		return errors.New("no document and no error. Return at least one document, or reject the message")
+		return errors.New("no document and no error. Return at least one document, Ignore the message, or Reject it")
 	}
 	names := make(map[string]bool, len(documents))
 	for i, d := range documents {

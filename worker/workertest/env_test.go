@@ -61,9 +61,9 @@ func TestAMessageThatIsNeverSettledFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{T: t}
 		env := workertest.Start(f)
-		hangs := worker.HandlerFunc(func(ctx context.Context, _ worker.Message) ([]worker.Document, error) {
+		hangs := worker.HandlerFunc(func(ctx context.Context, _ worker.Message) (worker.Effects, error) {
 			<-ctx.Done()
-			return nil, ctx.Err()
+			return worker.Effects{}, ctx.Err()
 		})
 		env.Work(worker.Config{}, hangs, "payment")
 		env.Send("pay-1", `{}`)

@@ -12,22 +12,22 @@ import (
 )
 
 // payment is the handler under test: a payment becomes a document of its own and two ledger entries.
-func payment(_ context.Context, m worker.Message) ([]worker.Document, error) {
+func payment(_ context.Context, m worker.Message) (worker.Effects, error) {
 	var p struct {
 		Amount   int    `json:"amount"`
 		Currency string `json:"currency"`
 	}
 	if err := json.Unmarshal(m.Body, &p); err != nil {
-		return nil, worker.Reject("PaymentInvalid", err)
+		return worker.Effects{}, worker.Reject("PaymentInvalid", err)
 	}
 	if p.Currency != "EUR" {
-		return nil, worker.Reject("CurrencyUnknown", errors.New("only EUR is taken"))
+		return worker.Effects{}, worker.Reject("CurrencyUnknown", errors.New("only EUR is taken"))
 	}
-	return []worker.Document{
-		{Type: "payment", Content: m.Body},
-		{Name: "debit", Type: "ledgerEntry", Content: fmt.Appendf(nil, `{"amount":%d}`, -p.Amount)},
-		{Name: "credit", Type: "ledgerEntry", Content: fmt.Appendf(nil, `{"amount":%d}`, p.Amount)},
-	}, nil
+	return worker.Create(
+		worker.Document{Type: "payment", Content: m.Body},
+		worker.Document{Name: "debit", Type: "ledgerEntry", Content: fmt.Appendf(nil, `{"amount":%d}`, -p.Amount)},
+		worker.Document{Name: "credit", Type: "ledgerEntry", Content: fmt.Appendf(nil, `{"amount":%d}`, p.Amount)},
+	), nil
 }
 
 // A handler is tested end to end, with the real clients and without anything to install. In a test, t is its *testing.T.

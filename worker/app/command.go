@@ -85,7 +85,7 @@ func newRoot(sys system) *cobra.Command {
 		return withCode(exitUsage, fmt.Errorf("%w. See %s --help", flagFault(err), c.CommandPath()))
 	})
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
+	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newGet(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/fingerprint"
@@ -20,12 +21,26 @@ func newKey(sys system) *cobra.Command {
 	return key
 }
 
+// keyFlags are a key as people write it: its value is an argument.
+type keyFlags struct{ kind, source string }
+
+func (k *keyFlags) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&k.kind, "kind", string(identity.String), "kind of the key: "+kinds())
+	flags.StringVar(&k.source, "source", "", "source of the event, for a cloudevent")
+}
+
+// documentID returns the id of the document of a key, or why no message has such a key.
+func (k keyFlags) documentID(consumer, value string) (string, error) {
+	id, err := encodeKey(identity.Key{Kind: identity.Kind(k.kind), Source: k.source, Consumer: consumer, Value: value})
+	return id, withCode(exitUsage, err)
+}
+
 func newKeyEncode(sys system) *cobra.Command {
-	var k identity.Key
-	var kind string
+	var k keyFlags
+	var consumer string
 	c := &cobra.Command{
-		Use: "encode KEY", Short: "Print the id under which the document of a key stands", Args: needArgs("KEY"),
-		Long: `Print the id under which the document of a key stands.
+		Use: "encode KEY", Short: "Print the id of the document of a key", Args: needArgs("KEY"),
+		Long: `Print the id of the document of a key.
 
 The value is brought into the form in which the worker keeps it: 17.0 and 1.7e1 are the number 17, and a uuid is written in
 lower case. A key that no message can have is refused. Where the worker has a WORKER_CONSUMER, give it as --consumer.`,
@@ -33,18 +48,16 @@ lower case. A key that no message can have is refused. Where the worker has a WO
   {program} key encode --kind number 17.0
   {program} key encode --kind cloudevent --source /shop e-1`),
 		RunE: func(_ *cobra.Command, args []string) error {
-			k.Kind, k.Value = identity.Kind(kind), args[0]
-			id, err := encodeKey(k)
+			id, err := k.documentID(consumer, args[0])
 			if err != nil {
-				return withCode(exitUsage, err)
+				return err
 			}
 			_, err = fmt.Fprintln(sys.stdout, id)
 			return err
 		},
 	}
-	c.Flags().StringVar(&k.Consumer, "consumer", "", "name of the consumer, when it is part of the key")
-	c.Flags().StringVar(&kind, "kind", string(identity.String), "kind of the key: "+kinds())
-	c.Flags().StringVar(&k.Source, "source", "", "source of the event, for a cloudevent")
+	c.Flags().StringVar(&consumer, "consumer", "", "name of the consumer, when it is part of the key")
+	k.bind(c.Flags())
 	return c
 }
 
@@ -118,10 +131,10 @@ func normalValue(kind identity.Kind, value string) string {
 
 func newKeyDecode(sys system) *cobra.Command {
 	return &cobra.Command{
-		Use: "decode ID", Short: "Print the key whose document stands under an id", Args: needArgs("ID"),
-		Long: `Print the key whose document stands under an id, and for a further document of a message, such as a line, also its part.
+		Use: "decode ID", Short: "Print the key of a document id", Args: needArgs("ID"),
+		Long: `Print the key of a document id, and for a further document of a message, such as a line, also its part.
 
-Exit code 4 when the id is a digest: the key then stands in the document itself, as request.key.`,
+Exit code 4 when the id is a digest: the key is then stored in the document itself, as request.key.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			lines, err := decodeKey(args[0])
 			if err != nil {
@@ -139,16 +152,16 @@ func decodeKey(id string) ([]string, error) {
 	isPart := err == nil
 	switch {
 	case errors.Is(err, identity.ErrDigest):
-		return nil, withCode(exitAbsent, errors.New("this id is the digest of a long key and a part. The key itself stands in the first document of the message as request.key"))
+		return nil, withCode(exitAbsent, errors.New("this id is the digest of a long key and a part. The key itself is stored in the first document of the message as request.key"))
 	case !isPart:
 		documentID = id
 	}
 	k, err := identity.ParseDocumentID(documentID)
 	switch {
 	case errors.Is(err, identity.ErrDigest) && isPart:
-		return nil, withCode(exitAbsent, fmt.Errorf("this is the part %q of a message with a long key. The key itself stands in the document %s as request.key", part, documentID))
+		return nil, withCode(exitAbsent, fmt.Errorf("this is the part %q of a message with a long key. The key itself is stored in the document %s as request.key", part, documentID))
 	case errors.Is(err, identity.ErrDigest):
-		return nil, withCode(exitAbsent, errors.New("this id is the digest of a long key. The key itself stands in the document as request.key"))
+		return nil, withCode(exitAbsent, errors.New("this id is the digest of a long key. The key itself is stored in the document as request.key"))
 	case err != nil:
 		return nil, withCode(exitUsage, errors.New(strings.TrimPrefix(err.Error(), "identity: ")))
 	case isPart:

@@ -14,7 +14,7 @@ import (
 func execute(t *testing.T, environ []string, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, system{program: testProgram(), environ: environ, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs})
+	code = Run(t.Context(), testProgram(), Process{Args: args, Environ: environ, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs})
 	return code, out.String(), errs.String()
 }
 

@@ -11,6 +11,11 @@ func settings() []setting {
 	return slices.Concat(brokerSettings(), storeSettings(), workSettings(), operationSettings())
 }
 
+// pick returns the rows of some variables.
+func pick(names ...string) []setting {
+	return slices.DeleteFunc(settings(), func(s setting) bool { return !slices.Contains(names, s.env) })
+}
+
 func brokerSettings() []setting {
 	return []setting{
 		{"SERVICEBUS_NAMESPACE_FQDN", "namespace", "", "Service Bus namespace, such as shop.servicebus.windows.net; used with a managed identity or your own sign-in", text(func(c *config) *string { return &c.namespace })},

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/fingerprint"
+)
+
+// getTimeout bounds one look into the store, retries included.
+const getTimeout = 30 * time.Second
+
+// getSettings are the settings that say where the documents are and what their ids are made of.
+func getSettings() []setting {
+	return append(storeSettings(), pick("WORKER_ALLOW_KEYS", "WORKER_CONSUMER", "WORKER_INBOX_RECORD")...)
+}
+
+func newGet(sys system) *cobra.Command {
+	var k keyFlags
+	var output string
+	c := &cobra.Command{
+		Use: "get KEY", Short: "Show what is stored for a key", Args: needArgs("KEY"),
+		Long: `Show what is stored for a key: the inbox record, the documents, and the program that committed them. Changes nothing.
+
+KEY is the MessageId, or what WORKER_KEY names. Give it the settings of the worker: WORKER_CONSUMER is part of the key.
+
+` + secretSettings(getSettings()) + `
+
+Exit codes: 0 when something is stored, 1 when the store cannot be read, 2 when a setting or the command is wrong, 4 when
+nothing is stored.`,
+		Example: sys.named("  {program} get 1042\n  {program} get 1042 -o json"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			cfg, err := resolveTable(sys, c.Flags(), getSettings(), (*config).checkStore)
+			if err != nil {
+				return err
+			}
+			id, err := k.documentID(cfg.consumer, args[0])
+			if err != nil {
+				return err
+			}
+			found, err := cfg.get(c.Context(), id)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(sys.stdout, found)
+			}
+			return found.table(sys.stdout)
+		},
+	}
+	bindTable(c.Flags(), getSettings())
+	k.bind(c.Flags())
+	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return c
+}
+
+// get reads what is stored under a document id.
+func (c config) get(ctx context.Context, id string) (stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, getTimeout)
+	defer cancel()
+	k, err := newConnector(c)
+	if err != nil {
+		return stored{}, withCode(exitUsage, err)
+	}
+	store, err := k.openStore(ctx, &telemetry{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return stored{}, err
+	}
+	defer store.Close()
+	i, err := store.Inspect(ctx, id)
+	if errors.Is(err, worker.ErrNotFound) {
+		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s", id, c.database, c.container))
+	}
+	return storedOf(id, i), err
+}
+
+// stored is what is stored for a key, as people and programs read it.
+type stored struct {
+	DocumentID     string                   `json:"documentId"`
+	Key            string                   `json:"key,omitempty"`
+	Program        string                   `json:"program,omitempty"`
+	ProgramVersion string                   `json:"programVersion,omitempty"`
+	MessageID      string                   `json:"messageId,omitempty"`
+	SequenceNumber int64                    `json:"sequenceNumber,omitempty"`
+	EnqueuedAt     time.Time                `json:"enqueuedAt,omitzero"`
+	CommittedAt    time.Time                `json:"committedAt,omitzero"`
+	Fingerprint    *fingerprint.Fingerprint `json:"fingerprint,omitempty"`
+	Unknown        string                   `json:"unknown,omitempty"`
+	Missing        []string                 `json:"missing,omitempty"`
+	Documents      []storedDocument         `json:"documents"`
+	Calls          int                      `json:"calls"`
+	Charge         float64                  `json:"charge"`
+}
+
+type storedDocument struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name,omitempty"`
+	Type       string          `json:"type,omitempty"`
+	ModifiedAt time.Time       `json:"modifiedAt,omitzero"`
+	Content    json.RawMessage `json:"content,omitempty"`
+	Body       json.RawMessage `json:"body"`
+}
+
+func storedOf(id string, i cosmosstore.Inspection) stored {
+	r := i.Record
+	s := stored{
+		DocumentID: id, Key: r.Key, Program: r.Program, ProgramVersion: r.ProgramVersion, MessageID: r.MessageID, SequenceNumber: r.SequenceNumber,
+		EnqueuedAt: r.EnqueuedAt, CommittedAt: r.CommittedAt, Fingerprint: r.Fingerprint, Unknown: r.Unknown, Missing: r.MissingParts,
+		Documents: []storedDocument{}, Calls: i.Calls, Charge: i.Charge,
+	}
+	for _, d := range i.Documents {
+		s.Documents = append(s.Documents, storedDocument{ID: d.ID, Name: d.Name, Type: d.Type, ModifiedAt: d.ModifiedAt, Content: d.Content, Body: d.Body})
+	}
+	return s
+}
+
+func (s stored) table(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, deadletter.Visible(value))
+		}
+	}
+	row("document id", s.DocumentID)
+	row("key", s.Key)
+	row("program", strings.TrimSpace(s.Program+" "+s.ProgramVersion))
+	row("message id", s.MessageID)
+	if s.SequenceNumber != 0 {
+		row("sequence number", fmt.Sprint(s.SequenceNumber))
+	}
+	row("enqueued", when(s.EnqueuedAt))
+	row("committed", when(s.CommittedAt))
+	if s.Fingerprint != nil {
+		row("hash", s.Fingerprint.Hash)
+	}
+	row("not understood", s.Unknown)
+	row("missing", strings.Join(s.Missing, ", "))
+	row("read with", fmt.Sprintf("%d request(s), %.2f request units", s.Calls, s.Charge))
+	for _, d := range s.Documents {
+		fmt.Fprintf(w, "\ndocument\t%s\n", deadletter.Visible(d.ID))
+		row("type", d.Type)
+		row("name", d.Name)
+		row("modified", when(d.ModifiedAt))
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		writeContent(out, d)
+	}
+	return w.Flush()
+}
+
+// writeContent writes the content of the handler, or of an inbox record of its own the whole document.
+func writeContent(out io.Writer, d storedDocument) {
+	content := d.Content
+	if content == nil {
+		content = d.Body
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, content, "  ", "  ") != nil {
+		b = *bytes.NewBuffer(content)
+	}
+	fmt.Fprintf(out, "  %s\n", deadletter.VisibleJSON(b.Bytes()))
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -84,6 +84,7 @@ func newRoot(sys system) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return withCode(exitUsage, fmt.Errorf("%w. See %s --help", flagFault(err), c.CommandPath()))
 	})
+	root.SetUsageFunc(usage)
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newGet(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
 	return root

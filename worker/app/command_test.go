@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,4 +106,21 @@ func TestHealthIsAskedAtTheAddressOfTheWorker(t *testing.T) {
 			require.Equal(t, tt.code, code, stderr)
 		})
 	}
+}
+
+func TestHelpShowsTypesAndTheFlagsOfTheCommandBeforeTheSettings(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := execute(t, nil, "", "deadletter", "list", "--help")
+	own, settings, ok := strings.Cut(stdout, "\nSettings:\n")
+	require.True(t, ok)
+	require.Contains(t, own, "--limit int")
+	require.Contains(t, own, "--requires-session")
+	require.NotContains(t, own, "--queue")
+	for _, want := range []string{"--lock-duration duration", "--concurrency int", "--hash-form json|bytes", "--hash-ignore pointers", "--allow-keys[=true|false]", "--queue string"} {
+		require.Contains(t, settings, want)
+	}
+	require.Less(t, strings.Index(settings, "--namespace"), strings.Index(settings, "--allow-keys"), "the settings are in the order of their table")
+	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"}, "--inbox-record")
+	require.NoError(t, err)
+	require.True(t, c.markers, "a bool needs no value")
 }

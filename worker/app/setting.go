@@ -21,7 +21,13 @@ type setting struct {
 	flag     string
 	fallback string
 	meaning  string
-	apply    func(*config, string) error
+	kind     kind
+}
+
+// A kind is a type of value: what help calls it, and how a value is taken.
+type kind struct {
+	name  string
+	apply func(*config, string) error
 }
 
 // bind adds a flag for every setting that has one.
@@ -33,10 +39,21 @@ func bindBroker(flags *pflag.FlagSet) { bindTable(flags, brokerSettings()) }
 func bindTable(flags *pflag.FlagSet, table []setting) {
 	for _, s := range table {
 		if s.flag != "" {
-			flags.String(s.flag, s.fallback, s.meaning+" ["+s.env+"]")
+			f := flags.VarPF(&settingValue{s.fallback, s.kind.name}, s.flag, "", s.meaning+" ["+s.env+"]")
+			if s.kind.name == "bool" {
+				f.NoOptDefVal = "true"
+			}
 		}
 	}
 }
+
+// A settingValue takes any text. Whether it is right is found with the faults of all other settings.
+type settingValue struct{ text, kind string }
+
+func (v *settingValue) String() string        { return v.text }
+func (v *settingValue) Set(text string) error { v.text = text; return nil }
+func (v *settingValue) IsBoolFlag() bool      { return v.kind == "bool" }
+func (v *settingValue) Type() string          { return v.kind }
 
 // secretSettings says which settings of a table have no flag.
 func secretSettings(table []setting) string {
@@ -96,7 +113,7 @@ func (s setting) take(c *config, value string) error {
 			return errors.New("the value stands in quotes, which are part of it here. Remove them: only a shell takes them away, docker --env-file does not")
 		}
 	}
-	return s.apply(c, value)
+	return s.kind.apply(c, value)
 }
 
 func indent(faults []error) []error {
@@ -123,8 +140,8 @@ func ownVariables(environ []string) (map[string]string, []error) {
 	return values, faults
 }
 
-func text(field func(*config) *string) func(*config, string) error {
-	return func(c *config, v string) error { *field(c) = v; return nil }
+func text(field func(*config) *string) kind {
+	return kind{"string", func(c *config, v string) error { *field(c) = v; return nil }}
 }
 
 // queueName takes the name of a queue, and not the path of what belongs to a queue or a topic.
@@ -145,8 +162,8 @@ func queueName(c *config, v string) error {
 // longest is a limit for durations that have none of their own.
 const longest = 100 * 365 * 24 * time.Hour
 
-func duration(field func(*config) *time.Duration, least, most time.Duration) func(*config, string) error {
-	return func(c *config, v string) error {
+func duration(field func(*config) *time.Duration, least, most time.Duration) kind {
+	return kind{"duration", func(c *config, v string) error {
 		d, err := messagejson.ParseDuration(v)
 		switch {
 		case err != nil:
@@ -158,7 +175,7 @@ func duration(field func(*config) *time.Duration, least, most time.Duration) fun
 		}
 		*field(c) = d
 		return nil
-	}
+	}}
 }
 
 // short writes a duration without zeros at its end: 5m, not 5m0s.
@@ -173,40 +190,40 @@ func short(d time.Duration) string {
 	return text
 }
 
-func whole(field func(*config) *int, least, most int) func(*config, string) error {
-	return func(c *config, v string) error {
+func whole(field func(*config) *int, least, most int) kind {
+	return kind{"int", func(c *config, v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < least || n > most {
 			return fmt.Errorf("%q is not a whole number from %d to %d", v, least, most)
 		}
 		*field(c) = n
 		return nil
-	}
+	}}
 }
 
-func yesNo(field func(*config) *bool) func(*config, string) error {
-	return func(c *config, v string) error {
+func yesNo(field func(*config) *bool) kind {
+	return kind{"bool", func(c *config, v string) error {
 		b, err := strconv.ParseBool(v)
 		if err != nil {
 			return fmt.Errorf("%q is neither true nor false", v)
 		}
 		*field(c) = b
 		return nil
-	}
+	}}
 }
 
-func oneOf(field func(*config) *string, words ...string) func(*config, string) error {
-	return func(c *config, v string) error {
+func oneOf(field func(*config) *string, words ...string) kind {
+	return kind{strings.Join(words, "|"), func(c *config, v string) error {
 		if !slices.Contains(words, v) {
 			return fmt.Errorf("%q is not one of %s", v, strings.Join(words, ", "))
 		}
 		*field(c) = v
 		return nil
-	}
+	}}
 }
 
-func pointers(field func(*config) *[]string) func(*config, string) error {
-	return func(c *config, v string) error {
+func pointers(field func(*config) *[]string) kind {
+	return kind{"pointers", func(c *config, v string) error {
 		var all []string
 		for p := range strings.SplitSeq(v, ",") {
 			p = strings.TrimSpace(p)
@@ -217,5 +234,5 @@ func pointers(field func(*config) *[]string) func(*config, string) error {
 		}
 		*field(c) = all
 		return nil
-	}
+	}}
 }

@@ -20,7 +20,7 @@ func brokerSettings() []setting {
 	return []setting{
 		{"SERVICEBUS_NAMESPACE_FQDN", "namespace", "", "Service Bus namespace, such as shop.servicebus.windows.net; used with a managed identity or your own sign-in", text(func(c *config) *string { return &c.namespace })},
 		{"SERVICEBUS_CONNECTION_STRING", "", "", "connection string, instead of the namespace; only for an emulator on this machine unless WORKER_ALLOW_KEYS is true", text(func(c *config) *string { return &c.connectionString })},
-		{"SERVICEBUS_QUEUE", "queue", "orders", "queue to receive from", queueName},
+		{"SERVICEBUS_QUEUE", "queue", "orders", "queue to receive from", kind{"string", queueName}},
 		{"WORKER_ALLOW_KEYS", "allow-keys", "false", "allow connection strings and account keys for hosts other than this machine", yesNo(func(c *config) *bool { return &c.allowKeys })},
 	}
 }

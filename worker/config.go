@@ -119,33 +119,36 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every fault at once, as [New] does.
+// A FieldError is a fault of one field of [Config] or of one of the structs in it, named as it is there.
+type FieldError = admission.FieldError
+
+// Validate reports every fault at once, as [New] does. Those of a field are a [FieldError].
 func (c Config) Validate() error { return c.withDefaults().validate() }
 
 // validate reports every fault of a config that has its defaults.
 func (c Config) validate() error {
 	var faults []error
-	check := func(ok bool, format string, args ...any) {
+	check := func(ok bool, field, format string, args ...any) {
 		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
+			faults = append(faults, &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
 		}
 	}
-	check(c.Concurrency >= 1 && c.Concurrency <= 5000,
+	check(c.Concurrency >= 1 && c.Concurrency <= 5000, "Concurrency",
 		"concurrency is %d: the broker's client takes 1 to 5000 messages at a time", c.Concurrency)
-	check(c.LockDuration >= time.Second && c.LockDuration <= 5*time.Minute,
+	check(c.LockDuration >= time.Second && c.LockDuration <= 5*time.Minute, "LockDuration",
 		"lock duration is %v: Service Bus takes at most 5m, and below 1s no lock can be renewed in time", c.LockDuration)
-	check(c.MaxDeliveryCount >= 1, "maximum delivery count is %d: it must be at least 1, and what the queue is configured with", c.MaxDeliveryCount)
-	check(c.HandlerTimeout > 0, "handler timeout is %v: it must be positive", c.HandlerTimeout)
-	check(c.StoreTimeout > 0 && c.StoreTimeout <= c.LockDuration/2,
+	check(c.MaxDeliveryCount >= 1, "MaxDeliveryCount", "maximum delivery count is %d: it must be at least 1, and what the queue is configured with", c.MaxDeliveryCount)
+	check(c.HandlerTimeout > 0, "HandlerTimeout", "handler timeout is %v: it must be positive", c.HandlerTimeout)
+	check(c.StoreTimeout > 0 && c.StoreTimeout <= c.LockDuration/2, "StoreTimeout",
 		"store timeout is %v: a commit must fit half the lock duration of %v, so that a lock can always be renewed before it", c.StoreTimeout, c.LockDuration)
-	check(c.DrainTimeout > 0, "drain timeout is %v: it must be positive", c.DrainTimeout)
-	check(c.Retry.Attempts >= 1, "retry attempts are %d: the first try counts, so give at least 1", c.Retry.Attempts)
-	check(c.Retry.Base > 0 && c.Retry.Max >= c.Retry.Base, "retry waits are %v to %v: give a positive first wait that is not longer than the last", c.Retry.Base, c.Retry.Max)
-	check(c.Retry.HoldFor > 0 && c.Retry.HoldFor <= maxHold, "retry hold is %v: give a positive time of at most %v", c.Retry.HoldFor, maxHold)
-	check(c.Breaker.Failures >= 1, "breaker failures are %d: give at least 1", c.Breaker.Failures)
-	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
-	check(c.Watchdog.Silence >= time.Second, "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
-	check(c.Watchdog.Stuck > 0, "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)
-	check(c.Watchdog.NotReceiving >= c.Watchdog.Silence, "watchdog not receiving is %v: it must not be shorter than the silence of %v", c.Watchdog.NotReceiving, c.Watchdog.Silence)
+	check(c.DrainTimeout > 0, "DrainTimeout", "drain timeout is %v: it must be positive", c.DrainTimeout)
+	check(c.Retry.Attempts >= 1, "Retry.Attempts", "retry attempts are %d: the first try counts, so give at least 1", c.Retry.Attempts)
+	check(c.Retry.Base > 0 && c.Retry.Max >= c.Retry.Base, "Retry.Base", "retry waits are %v to %v: give a positive first wait that is not longer than the last", c.Retry.Base, c.Retry.Max)
+	check(c.Retry.HoldFor > 0 && c.Retry.HoldFor <= maxHold, "Retry.HoldFor", "retry hold is %v: give a positive time of at most %v", c.Retry.HoldFor, maxHold)
+	check(c.Breaker.Failures >= 1, "Breaker.Failures", "breaker failures are %d: give at least 1", c.Breaker.Failures)
+	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "Breaker.ProbeBase", "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
+	check(c.Watchdog.Silence >= time.Second, "Watchdog.Silence", "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
+	check(c.Watchdog.Stuck > 0, "Watchdog.Stuck", "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)
+	check(c.Watchdog.NotReceiving >= c.Watchdog.Silence, "Watchdog.NotReceiving", "watchdog not receiving is %v: it must not be shorter than the silence of %v", c.Watchdog.NotReceiving, c.Watchdog.Silence)
 	return errors.Join(append(faults, c.Admission.Validate())...)
 }

@@ -96,31 +96,42 @@ func (c Config) Parameters() (fingerprint.Parameters, error) {
 	return r, err
 }
 
-// Validate reports all faults at once, by the names of the fields.
+// A FieldError is a fault of one field of [Config].
+type FieldError = fingerprint.FieldError
+
+// Validate reports all faults at once, those of a field as a [FieldError].
 func (c Config) Validate() error {
 	binary := c.Body.Binary
 	c = c.withDefaults()
-	errs := []error{c.KeySource.validate(), c.Body.Validate(), c.validateConsumer()}
-	fault := func(wrong bool, format string, args ...any) {
+	errs := []error{fieldError("KeySource", c.KeySource.validate()), fieldError("Body", c.Body.Validate()), fieldError("Consumer", c.validateConsumer())}
+	fault := func(wrong bool, field, format string, args ...any) {
 		if wrong {
-			errs = append(errs, fmt.Errorf(format, args...))
+			errs = append(errs, fieldError(field, fmt.Errorf("field "+field+" "+format, args...)))
 		}
 	}
-	fault(c.Content != Object && c.Content != JSON && c.Content != Bytes, "field Content %q is not object, json or bytes", c.Content)
-	fault(binary && c.Content != Bytes, "field Body.Binary is set by Content: use Content %q", Bytes)
-	fault(c.MaxDepth < 1, "field MaxDepth %d must be at least 1", c.MaxDepth)
-	fault(c.MaxKeyBytes < 1, "field MaxKeyBytes %d must be at least 1", c.MaxKeyBytes)
+	fault(c.Content != Object && c.Content != JSON && c.Content != Bytes, "Content", "%q is not object, json or bytes", c.Content)
+	fault(binary && c.Content != Bytes, "Body.Binary", "is set by Content: use Content %q", Bytes)
+	fault(c.MaxDepth < 1, "MaxDepth", "%d must be at least 1", c.MaxDepth)
+	fault(c.MaxKeyBytes < 1, "MaxKeyBytes", "%d must be at least 1", c.MaxKeyBytes)
 	if c.Content == Bytes {
-		fault(c.Form != fingerprint.FormBytes, "field Form %q needs Content %q or %q", c.Form, Object, JSON)
-		fault(c.KeySource.kind == sourcePointer, "field KeySource %s needs Content %q or %q", c.KeySource, Object, JSON)
-		fault(c.CloudEventData, "field CloudEventData needs Content %q or %q", Object, JSON)
-		fault(c.UnwrapJSONString, "field UnwrapJSONString needs Content %q or %q", Object, JSON)
-		fault(c.StrictContentType, "field StrictContentType needs Content %q or %q", Object, JSON)
+		fault(c.Form != fingerprint.FormBytes, "Form", "%q needs Content %q or %q", c.Form, Object, JSON)
+		fault(c.KeySource.kind == sourcePointer, "KeySource", "%s needs Content %q or %q", c.KeySource, Object, JSON)
+		fault(c.CloudEventData, "CloudEventData", "needs Content %q or %q", Object, JSON)
+		fault(c.UnwrapJSONString, "UnwrapJSONString", "needs Content %q or %q", Object, JSON)
+		fault(c.StrictContentType, "StrictContentType", "needs Content %q or %q", Object, JSON)
 	}
 	if _, err := c.Parameters(); err != nil {
-		errs = append(errs, fmt.Errorf("fields Form, Ignore, Only: %w", err))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// fieldError is a fault of a field, nil for nil.
+func fieldError(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &FieldError{Field: field, Problem: err.Error()}
 }
 
 func (c Config) validateConsumer() error {
@@ -128,11 +139,11 @@ func (c Config) validateConsumer() error {
 	case c.Consumer == "":
 		return nil
 	case blank(c.Consumer) || !utf8.ValidString(c.Consumer):
-		return errors.New("field Consumer must be text with at least one visible character")
+		return errors.New("Consumer must be text with at least one visible character")
 	case len(c.Consumer) > maxConsumerBytes:
-		return fmt.Errorf("field Consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
+		return fmt.Errorf("Consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
 	case strings.TrimSpace(c.Consumer) != c.Consumer:
-		return fmt.Errorf("field Consumer %q begins or ends with a blank", c.Consumer)
+		return fmt.Errorf("Consumer %q begins or ends with a blank", c.Consumer)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/worker"
 )
 
 // unknownWindow stands for a duplicate detection window that nobody has stated.
@@ -23,6 +24,10 @@ type config struct {
 
 	concurrency, maxDeliveries                 int
 	lockDuration, handlerTimeout, drainTimeout time.Duration
+	storeTimeout                               time.Duration
+	retry                                      worker.RetryConfig
+	breaker                                    worker.BreakerConfig
+	watchdog                                   worker.WatchdogConfig
 
 	consumer, keySource, hashForm string
 	hashIgnore, hashOnly          []string

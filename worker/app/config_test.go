@@ -9,6 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 )
 
 const (
@@ -78,17 +82,23 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"a dead-letter queue", "SERVICEBUS_QUEUE: \"orders/$DeadLetterQueue\" is a part of a queue", []string{"SERVICEBUS_QUEUE=orders/$DeadLetterQueue"}},
 		{"no broker", "SERVICEBUS_NAMESPACE_FQDN: not set", []string{"SERVICEBUS_NAMESPACE_FQDN="}},
 		{"no account", "COSMOS_ENDPOINT: not set", []string{"COSMOS_ENDPOINT="}},
-		{"a marker's lifetime without markers", "WORKER_INBOX_RECORD_TTL", []string{"WORKER_INBOX_RECORD_TTL=24h"}},
+		{"an inbox record's lifetime without inbox records", "WORKER_INBOX_RECORD_TTL", []string{"WORKER_INBOX_RECORD_TTL=24h"}},
 		{"an unknown key source", "WORKER_KEY", []string{"WORKER_KEY=correlation-id"}},
-		{"an account key that is no base64", "COSMOS_KEY: not base64", []string{"COSMOS_ENDPOINT=http://127.0.0.1:8081", "COSMOS_KEY=wrong"}},
-		{"a consumer with a long name", "WORKER_CONSUMER: has 80 bytes; at most 64", []string{"WORKER_CONSUMER=" + strings.Repeat("x", 80)}},
+		{"an account key that is no base64", "COSMOS_KEY: the account key is not base64", []string{"COSMOS_ENDPOINT=http://127.0.0.1:8081", "COSMOS_KEY=wrong"}},
+		{"a consumer with a long name", "WORKER_CONSUMER: Consumer has 80 bytes; at most 64", []string{"WORKER_CONSUMER=" + strings.Repeat("x", 80)}},
 		{"a lock duration that no queue has", "WORKER_LOCK_DURATION: 10m is more than 5m", []string{"WORKER_LOCK_DURATION=10m"}},
 		{"a lock duration below the least", "WORKER_LOCK_DURATION: 1s is less than 5s", []string{"WORKER_LOCK_DURATION=1s"}},
-		{"a database with a slash", `COSMOS_DATABASE: "a/b" holds a character`, []string{"COSMOS_DATABASE=a/b"}},
-		{"a container with a slash", `COSMOS_CONTAINER: "a/b" holds a character`, []string{"COSMOS_CONTAINER=a/b"}},
+		{"a database with a slash", `COSMOS_DATABASE: database "a/b" holds a character`, []string{"COSMOS_DATABASE=a/b"}},
+		{"a container with a slash", `COSMOS_CONTAINER: container "a/b" holds a character`, []string{"COSMOS_CONTAINER=a/b"}},
 		{"a selection inside what is ignored", "WORKER_HASH_IGNORE:", []string{"WORKER_HASH_IGNORE=/a~2"}},
-		{"a marker's lifetime in parts of a second", "WORKER_INBOX_RECORD_TTL: 1m0.5s is not in whole seconds", []string{"WORKER_INBOX_RECORD=true", "WORKER_INBOX_RECORD_TTL=60.5s"}},
-		{"an endpoint with a path", "COSMOS_ENDPOINT: must be scheme, host and port alone", []string{"COSMOS_ENDPOINT=https://shop.documents.azure.com/orders"}},
+		{"an inbox record's lifetime in parts of a second", "WORKER_INBOX_RECORD_TTL: inbox record TTL: 1m0.5s is not in whole seconds", []string{"WORKER_INBOX_RECORD=true", "WORKER_INBOX_RECORD_TTL=60.5s"}},
+		{"an endpoint with a path", "COSMOS_ENDPOINT: endpoint must be scheme, host and port alone", []string{"COSMOS_ENDPOINT=https://shop.documents.azure.com/orders"}},
+		{"waits that shrink", "WORKER_RETRY_BASE: retry waits are 20s to 15s", []string{"WORKER_RETRY_BASE=20s"}},
+		{"a hold of two days", "WORKER_RETRY_HOLD: retry hold is 48h0m0s", []string{"WORKER_RETRY_HOLD=48h"}},
+		{"a commit longer than half the lock", "WORKER_STORE_TIMEOUT: store timeout is 40s", []string{"WORKER_STORE_TIMEOUT=40s"}},
+		{"probes that shrink", "WORKER_BREAKER_PROBE_BASE: breaker probe waits are 1m0s to 30s", []string{"WORKER_BREAKER_PROBE_BASE=1m"}},
+		{"a watchdog that barks at once", "WORKER_WATCHDOG_NOT_RECEIVING: watchdog not receiving is 1s", []string{"WORKER_WATCHDOG_NOT_RECEIVING=1s"}},
+		{"no tries", "WORKER_RETRY_ATTEMPTS: \"0\" is not a whole number from 1 to 100", []string{"WORKER_RETRY_ATTEMPTS=0"}},
 		{"no time to drain", "WORKER_DRAIN_TIMEOUT: 0s is less than 100ms", []string{"WORKER_DRAIN_TIMEOUT=0s"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,6 +110,49 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, exitUsage, e.code)
 		})
+	}
+}
+
+func TestRetrySettingsReachTheWorker(t *testing.T) {
+	t.Parallel()
+	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com",
+		"WORKER_RETRY_ATTEMPTS=7", "WORKER_RETRY_BASE=2s", "WORKER_RETRY_MAX=20s", "WORKER_RETRY_HOLD=3m", "WORKER_STORE_TIMEOUT=4s",
+		"WORKER_BREAKER_FAILURES=9", "WORKER_BREAKER_PROBE_BASE=3s", "WORKER_BREAKER_PROBE_MAX=40s",
+		"WORKER_WATCHDOG_SILENCE=30s", "WORKER_WATCHDOG_STUCK=5s", "WORKER_WATCHDOG_NOT_RECEIVING=9m"})
+	require.NoError(t, err)
+	w, err := c.workerConfig(&telemetry{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, worker.RetryConfig{Attempts: 7, Base: 2 * time.Second, Max: 20 * time.Second, HoldFor: 3 * time.Minute}, w.Retry)
+	require.Equal(t, worker.BreakerConfig{Failures: 9, ProbeBase: 3 * time.Second, ProbeMax: 40 * time.Second}, w.Breaker)
+	require.Equal(t, worker.WatchdogConfig{Silence: 30 * time.Second, Stuck: 5 * time.Second, NotReceiving: 9 * time.Minute}, w.Watchdog)
+	require.Equal(t, 4*time.Second, w.StoreTimeout)
+}
+
+// TestTheDefaultsOfTheSettingsAreThoseOfTheLibrary holds a program that sets nothing against a library user who sets nothing.
+func TestTheDefaultsOfTheSettingsAreThoseOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"})
+	require.NoError(t, err)
+	require.Equal(t, worker.RetryConfig{Attempts: 4, Base: 500 * time.Millisecond, Max: 15 * time.Second, HoldFor: 10 * time.Minute}, c.retry)
+	require.Equal(t, worker.BreakerConfig{Failures: 5, ProbeBase: time.Second, ProbeMax: 30 * time.Second}, c.breaker)
+	require.Equal(t, worker.WatchdogConfig{Silence: time.Minute, Stuck: 10 * time.Second}, c.watchdog)
+}
+
+func TestEveryFaultOfTheWorkAndOfTheStoreNamesASetting(t *testing.T) {
+	t.Parallel()
+	wrong := worker.Config{
+		Concurrency: -1, LockDuration: -1, MaxDeliveryCount: -1, HandlerTimeout: -1, StoreTimeout: -1, DrainTimeout: -1,
+		Retry:     worker.RetryConfig{Attempts: -1, Base: -1, HoldFor: -1},
+		Breaker:   worker.BreakerConfig{Failures: -1, ProbeBase: -1},
+		Watchdog:  worker.WatchdogConfig{Silence: -1, Stuck: -1, NotReceiving: -2},
+		Admission: admission.Config{Consumer: " x", Form: "bytes", Ignore: []string{"/a"}, Only: []string{"b", "/a/b"}},
+	}
+	faults := named(errors.Join(wrong.Validate(), cosmosstore.Options{Key: "x", Database: "a/b", InboxRecordTTL: -1, Lifetime: cosmosstore.Lifetime{Lock: -1}}.Validate()))
+	require.Greater(t, len(faults), 20)
+	for _, f := range faults {
+		require.Regexp(t, `^(WORKER|COSMOS)_[A-Z_]+: `, f.Error())
+		name, _, _ := strings.Cut(f.Error(), ":")
+		require.Len(t, pick(name), 1, name)
 	}
 }
 
@@ -127,7 +180,7 @@ func TestAFaultIsReportedByTheNameUnderWhichTheValueWasGiven(t *testing.T) {
 	t.Parallel()
 	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com", "WORKER_CONSUMER=x"},
 		"--consumer", " x", "--lock-duration", "1h")
-	require.ErrorContains(t, err, `--consumer: " x" begins or ends with a blank`)
+	require.ErrorContains(t, err, `--consumer: Consumer " x" begins or ends with a blank`)
 	require.ErrorContains(t, err, "--lock-duration: 1h is more than 5m")
 }
 

@@ -73,7 +73,7 @@ func encodeKey(k identity.Key) (string, error) {
 	if size := len(k.Value) + len(k.Source); size > admission.DefaultMaxKeyBytes {
 		return "", fmt.Errorf("no message has this key: it has %d bytes, and at most %d are allowed", size, admission.DefaultMaxKeyBytes)
 	}
-	if faults := named(partFields, admission.Config{Consumer: k.Consumer}.Validate()); len(faults) > 0 {
+	if faults := named(admission.Config{Consumer: k.Consumer}.Validate()); len(faults) > 0 {
 		return "", byOrigin(faults, map[string]string{"WORKER_CONSUMER": "--consumer"})[0]
 	}
 	return k.DocumentID(), nil

@@ -8,7 +8,7 @@ import (
 // settings is the table of all settings, in the order in which people meet them. The README's table is made from it, and a
 // test holds the two together.
 func settings() []setting {
-	return slices.Concat(brokerSettings(), storeSettings(), workSettings(), operationSettings())
+	return slices.Concat(brokerSettings(), storeSettings(), workSettings(), retrySettings(), operationSettings())
 }
 
 // pick returns the rows of some variables.
@@ -49,9 +49,26 @@ func workSettings() []setting {
 		{"WORKER_BODY_MAX_BYTES", "body-max-bytes", "1900000", "largest body after decompression", whole(func(c *config) *int { return &c.bodyMaxBytes }, 1, 2_000_000)},
 		{"WORKER_LEGACY_BODIES", "legacy-bodies", "unwrap", "unwrap or reject the envelopes of the old .NET library", oneOf(func(c *config) *string { return &c.legacyBodies }, "unwrap", "reject")},
 		{"WORKER_UNWRAP_STRINGS", "unwrap-strings", "false", "take a body that is a JSON string holding JSON for that JSON, once", yesNo(func(c *config) *bool { return &c.unwrapStrings })},
-		{"WORKER_INBOX_RECORD", "inbox-record", "false", "let a small document of its own decide, beside the order in the same logical partition", yesNo(func(c *config) *bool { return &c.markers })},
-		{"WORKER_INBOX_RECORD_TTL", "inbox-record-ttl", "", "remove such a marker after this time, which is how long a key is remembered; empty keeps it for ever", duration(func(c *config) *time.Duration { return &c.markerTTL }, time.Minute, longest)},
+		{"WORKER_INBOX_RECORD", "inbox-record", "false", "make the inbox record a small document of its own, beside the documents of the message in the same logical partition", yesNo(func(c *config) *bool { return &c.markers })},
+		{"WORKER_INBOX_RECORD_TTL", "inbox-record-ttl", "", "remove such an inbox record after this time, which is how long a key is remembered; empty keeps it for ever", duration(func(c *config) *time.Duration { return &c.markerTTL }, time.Minute, longest)},
 		{"WORKER_CLOUDEVENT_DATA", "cloudevent-data", "false", "store and compare only the data of a structured CloudEvent", yesNo(func(c *config) *bool { return &c.cloudEventData })},
+	}
+}
+
+// retrySettings say what is tried again, how often and for how long. docs/operations.md has them all in one table.
+func retrySettings() []setting {
+	return []setting{
+		{"WORKER_RETRY_ATTEMPTS", "retry-attempts", "4", "tries of a message within one delivery, the first included", whole(func(c *config) *int { return &c.retry.Attempts }, 1, 100)},
+		{"WORKER_RETRY_BASE", "retry-base", "500ms", "bound of the wait before the second try, which doubles with each try; waits are drawn evenly below their bound", duration(func(c *config) *time.Duration { return &c.retry.Base }, time.Millisecond, longest)},
+		{"WORKER_RETRY_MAX", "retry-max", "15s", "bound that the waits between tries never exceed", duration(func(c *config) *time.Duration { return &c.retry.Max }, time.Millisecond, longest)},
+		{"WORKER_RETRY_HOLD", "retry-hold", "10m", "how long a message is held with its lock renewed while the store is unavailable or the handler asks for a later retry; doubles with each delivery", duration(func(c *config) *time.Duration { return &c.retry.HoldFor }, time.Second, longest)},
+		{"WORKER_STORE_TIMEOUT", "store-timeout", "", "time that one commit may take with the retries in it; empty means 10s, or a quarter of the lock duration when that is less", duration(func(c *config) *time.Duration { return &c.storeTimeout }, 100*time.Millisecond, longest)},
+		{"WORKER_BREAKER_FAILURES", "breaker-failures", "5", "consecutive unavailable results of the store that open the circuit breaker, which stops receiving", whole(func(c *config) *int { return &c.breaker.Failures }, 1, 1000)},
+		{"WORKER_BREAKER_PROBE_BASE", "breaker-probe-base", "1s", "bound of the wait before the first probe of a store that is unavailable, which doubles with each probe", duration(func(c *config) *time.Duration { return &c.breaker.ProbeBase }, time.Millisecond, longest)},
+		{"WORKER_BREAKER_PROBE_MAX", "breaker-probe-max", "30s", "bound that the waits between probes never exceed", duration(func(c *config) *time.Duration { return &c.breaker.ProbeMax }, time.Millisecond, longest)},
+		{"WORKER_WATCHDOG_SILENCE", "watchdog-silence", "1m", "how long one receive call waits before the queue is looked at", duration(func(c *config) *time.Duration { return &c.watchdog.Silence }, time.Second, longest)},
+		{"WORKER_WATCHDOG_STUCK", "watchdog-stuck", "10s", "how long a call of the broker's client may overrun its own bound before it is abandoned", duration(func(c *config) *time.Duration { return &c.watchdog.Stuck }, time.Millisecond, longest)},
+		{"WORKER_WATCHDOG_NOT_RECEIVING", "watchdog-not-receiving", "", "how long one message may wait while none arrives before the worker is not ready; empty means the handler timeout and two lock durations, at least the silence", duration(func(c *config) *time.Duration { return &c.watchdog.NotReceiving }, time.Second, longest)},
 	}
 }
 

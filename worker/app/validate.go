@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/worker"
 )
 
 // checkParts asks the parts that the configuration is for: what they would refuse at the start is reported with everything
 // else, by the name of the variable. It needs no network.
 func (c *config) checkParts() []error {
-	faults := named(partFields, c.workerFaults())
+	faults := named(c.workerFaults())
 	k, err := newConnector(*c)
 	if err != nil {
 		return append(faults, fmt.Errorf("AZURE_TOKEN_CREDENTIALS: %w", err))
 	}
-	return append(faults, named(storeFields, k.storeOptions(&telemetry{}, nil).Validate())...)
+	return append(faults, named(k.storeOptions(&telemetry{}, nil).Validate())...)
 }
 
 // workerFaults are the faults of the work. A key source that cannot be read is reported by checkWork.
@@ -27,57 +30,43 @@ func (c *config) workerFaults() error {
 	return w.Validate()
 }
 
-// A field is how a part begins the fault of one of its fields, and the variable that sets the field.
-type field struct{ begins, env string }
-
-// partFields are the fields of the worker and of admission.
-var partFields = []field{
-	{"concurrency", "WORKER_CONCURRENCY"},
-	{"lock duration", "WORKER_LOCK_DURATION"},
-	{"store timeout", "WORKER_LOCK_DURATION"},
-	{"maximum delivery count", "WORKER_MAX_DELIVERY_COUNT"},
-	{"handler timeout", "WORKER_HANDLER_TIMEOUT"},
-	{"watchdog not receiving", "WORKER_HANDLER_TIMEOUT"},
-	{"drain timeout", "WORKER_DRAIN_TIMEOUT"},
-	{"field Consumer", "WORKER_CONSUMER"},
-	{"field Body", "WORKER_BODY_MAX_BYTES"},
-	{"body:", "WORKER_BODY_MAX_BYTES"},
-	{"field CloudEventData", "WORKER_CLOUDEVENT_DATA"},
-	{"field UnwrapJSONString", "WORKER_UNWRAP_STRINGS"},
-	{"field KeySource", "WORKER_KEY"},
-	{"key source", "WORKER_KEY"},
-	{"fingerprint: ignore", "WORKER_HASH_IGNORE"},
-	{"fingerprint: only", "WORKER_HASH_ONLY"},
-	{"fingerprint:", "WORKER_HASH_FORM"},
-	{"field Form", "WORKER_HASH_FORM"},
-}
-
-// storeFields are the options of the store.
-var storeFields = []field{
-	{"endpoint", "COSMOS_ENDPOINT"},
-	{"the account key", "COSMOS_KEY"},
-	{"database", "COSMOS_DATABASE"},
-	{"container", "COSMOS_CONTAINER"},
-	{"inbox record TTL", "WORKER_INBOX_RECORD_TTL"},
-	{"lifetime", "WORKER_MESSAGE_TTL"},
+// variables are the settings by the fields of the worker, of admission and of the store that they set.
+func variables() map[string]string {
+	return map[string]string{
+		"Concurrency": "WORKER_CONCURRENCY", "LockDuration": "WORKER_LOCK_DURATION", "MaxDeliveryCount": "WORKER_MAX_DELIVERY_COUNT",
+		"HandlerTimeout": "WORKER_HANDLER_TIMEOUT", "StoreTimeout": "WORKER_STORE_TIMEOUT", "DrainTimeout": "WORKER_DRAIN_TIMEOUT",
+		"Retry.Attempts": "WORKER_RETRY_ATTEMPTS", "Retry.Base": "WORKER_RETRY_BASE", "Retry.HoldFor": "WORKER_RETRY_HOLD",
+		"Breaker.Failures": "WORKER_BREAKER_FAILURES", "Breaker.ProbeBase": "WORKER_BREAKER_PROBE_BASE",
+		"Watchdog.Silence": "WORKER_WATCHDOG_SILENCE", "Watchdog.Stuck": "WORKER_WATCHDOG_STUCK", "Watchdog.NotReceiving": "WORKER_WATCHDOG_NOT_RECEIVING",
+		"Consumer": "WORKER_CONSUMER", "KeySource": "WORKER_KEY", "Body": "WORKER_BODY_MAX_BYTES", "CloudEventData": "WORKER_CLOUDEVENT_DATA",
+		"UnwrapJSONString": "WORKER_UNWRAP_STRINGS", "Form": "WORKER_HASH_FORM", "Ignore": "WORKER_HASH_IGNORE", "Only": "WORKER_HASH_ONLY",
+		"Endpoint": "COSMOS_ENDPOINT", "Credential": "COSMOS_KEY", "Key": "COSMOS_KEY", "Database": "COSMOS_DATABASE", "Container": "COSMOS_CONTAINER",
+		"InboxRecordTTL": "WORKER_INBOX_RECORD_TTL", "Lifetime": "WORKER_MESSAGE_TTL",
+	}
 }
 
 // named returns the single faults of a part, each under the variable that is to be corrected.
-func named(fields []field, err error) []error {
+func named(err error) []error {
 	var faults []error
 	for _, fault := range single(err) {
-		text := fault.Error()
-		text = strings.TrimPrefix(strings.TrimPrefix(text, "cosmosstore: "), "fields Form, Ignore, Only: ")
-		for _, f := range fields {
-			if rest, ok := strings.CutPrefix(text, f.begins); ok {
-				rest = strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(rest, " is")), ":")
-				text = f.env + ": " + strings.TrimSpace(rest)
-				break
-			}
+		field, text := fieldOf(fault)
+		if name := variables()[field]; name != "" {
+			text = name + ": " + text
 		}
 		faults = append(faults, errors.New(text))
 	}
 	return faults
+}
+
+// fieldOf returns the field that a fault is about, if it says so, and what is wrong.
+func fieldOf(fault error) (field, problem string) {
+	if e, ok := errors.AsType[*worker.FieldError](fault); ok {
+		return e.Field, e.Problem
+	}
+	if e, ok := errors.AsType[*cosmosstore.OptionError](fault); ok {
+		return e.Option, e.Problem
+	}
+	return "", fault.Error()
 }
 
 // single takes joined errors apart.

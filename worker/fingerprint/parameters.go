@@ -65,31 +65,44 @@ func (r Parameters) Equal(o Parameters) bool {
 		slices.Equal(sorted(r.Ignore), sorted(o.Ignore)) && slices.Equal(sorted(r.Only), sorted(o.Only))
 }
 
-// Validate reports all faults of parameters that are to be used for new documents.
+// A FieldError is a fault of one field of a configuration.
+type FieldError struct {
+	// Field is the name of the field, such as "Ignore".
+	Field string
+	// Problem is a sentence that names the field in words and says what to give.
+	Problem string
+}
+
+func (e *FieldError) Error() string { return e.Problem }
+
+// Validate reports all faults of parameters that are to be used for new documents. Those of a field are a [FieldError].
 func (r Parameters) Validate() error {
 	var errs []error
 	if err := r.known(); err != nil {
 		errs = append(errs, err)
 	}
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, &FieldError{field, "fingerprint: " + fmt.Sprintf(format, args...)})
+	}
 	if r.Form == FormBytes && len(r.Ignore)+len(r.Only) > 0 {
-		errs = append(errs, errors.New("fingerprint: the form \"bytes\" hashes the whole body, so ignore and only must be empty"))
+		bad("Form", "the form \"bytes\" hashes the whole body, so ignore and only must be empty")
 	}
 	for _, list := range []struct {
-		name     string
-		pointers []string
-	}{{"ignore", r.Ignore}, {"only", r.Only}} {
+		field, name string
+		pointers    []string
+	}{{"Ignore", "ignore", r.Ignore}, {"Only", "only", r.Only}} {
 		for _, p := range list.pointers {
 			if _, err := parsePointer(p); err != nil {
-				errs = append(errs, fmt.Errorf("fingerprint: %s %q: %w", list.name, p, err))
+				bad(list.field, "%s %q: %v", list.name, p, err)
 			}
 		}
 	}
 	if slices.Contains(r.Ignore, "") {
-		errs = append(errs, errors.New("fingerprint: ignore \"\" is the whole body: nothing would be left to compare"))
+		bad("Ignore", "ignore \"\" is the whole body: nothing would be left to compare")
 	}
 	for _, o := range r.Only {
 		if i := slices.IndexFunc(r.Ignore, func(i string) bool { return covers(i, o) }); i >= 0 {
-			errs = append(errs, fmt.Errorf("fingerprint: only %q lies in ignore %q: it would never count", o, r.Ignore[i]))
+			bad("Only", "only %q lies in ignore %q: it would never count", o, r.Ignore[i])
 		}
 	}
 	return errors.Join(errs...)

@@ -129,7 +129,7 @@ func TestQueueHasTheLimits(t *testing.T) {
 			"requiresDuplicateDetection":          true,
 			"requiresSession":                     false,
 			"enablePartitioning":                  false,
-			"maxSizeInMegabytes":                  1024.0,
+			"maxSizeInMegabytes":                  float64(l.MaxSizeMegabytes),
 		}, one(t, snapshot, "Microsoft.ServiceBus/namespaces/queues").Properties, snapshot)
 	}
 }
@@ -172,6 +172,28 @@ func TestRolesAllowNoMoreThanTheWorkNeeds(t *testing.T) {
 			got[name] = at(t, role.Properties, "permissions", 0, "dataActions").([]any)
 		}
 		require.Equal(t, want, got, snapshot)
+	}
+}
+
+// Azure locks the account for each write of a child and answers 412 to a second one at the same time.
+func TestWritesToTheCosmosAccountFormOneChain(t *testing.T) {
+	declared := regexp.MustCompile(`(?ms)^resource (\w+) 'Microsoft\.DocumentDB/databaseAccounts([/\w]*)@.*?^}$`)
+	found := declared.FindAllStringSubmatch(read(t, "modules/cosmos.bicep"), -1)
+	require.Len(t, found, 10)
+	require.Empty(t, found[0][2], "the account comes first")
+	for i, m := range found[1:] {
+		before := regexp.QuoteMeta(found[i][1])
+		require.Regexp(t, `(?m)^  (parent: `+before+`|dependsOn: \[`+before+`\])$`, m[0], "%s does not wait for %s", m[1], found[i][1])
+	}
+}
+
+func TestProductionMayLockWhatCannotBeMadeAgain(t *testing.T) {
+	for snapshot, want := range map[string]int{"standard": 0, "production": 2} {
+		locks := resources(t, snapshot, "Microsoft.Authorization/locks")
+		require.Len(t, locks, want, snapshot)
+		for _, lock := range locks {
+			require.Equal(t, "CanNotDelete", lock.Properties["level"], "ReadOnly would stop deployments")
+		}
 	}
 }
 

@@ -35,9 +35,9 @@ func TestEveryParameterHasADefault(t *testing.T) {
 // azd takes characters in the name of an environment that some resources do not take in theirs.
 func TestNameOfAnEnvironmentIsCheckedBeforeAnythingIsMade(t *testing.T) {
 	content := read(t, "names.bicep")
-	require.Contains(t, content, "filter(['_', '.', '(', ')', ' ', '--'], each => contains(environmentName, each))")
-	for _, name := range []string{"resourceGroup: 'rg", "managedEnvironment: 'cae", "workspace: 'log"} {
-		require.Contains(t, content, name+"-orderworker-${checked(environmentName)}'")
+	require.Contains(t, content, "filter(['_', '.', '(', ')', ' ', '--'], each => contains(name, each))")
+	for _, name := range []string{"resourceGroup: 'rg-${checked('program', programName)}", "managedEnvironment: 'cae-${programName}", "workspace: 'log-${programName}"} {
+		require.Contains(t, content, name+"-${checked('environment', environmentName)}'")
 	}
 }
 
@@ -54,6 +54,28 @@ func TestMainPassesEveryParameterOn(t *testing.T) {
 	content := read(t, "main.bicep")
 	for _, m := range parameter.FindAllStringSubmatch(read(t, "resources.bicep"), -1) {
 		require.Contains(t, content, "\n    "+m[1]+": "+m[1]+"\n", "resources.bicep has a parameter that main.bicep does not hand over")
+	}
+}
+
+func TestDeploymentIntoAnExistingGroupHasTheSameParameters(t *testing.T) {
+	assignments := func(path string) string {
+		content := read(t, path)
+		return content[strings.Index(content, "\nparam "):]
+	}
+	require.Equal(t, assignments("main.bicepparam"), assignments("resources.bicepparam"))
+}
+
+func TestPageKnowsEveryVariableOfTheTemplates(t *testing.T) {
+	page := read(t, "../docs/deploy.md")
+	used := map[string]bool{}
+	for _, path := range []string{"main.bicepparam", "worker.bicepparam"} {
+		for _, m := range regexp.MustCompile(`readEnvironmentVariable\('(\w+)', '([^']*)'\)`).FindAllStringSubmatch(read(t, path), -1) {
+			used[m[1]] = true
+			require.Contains(t, page, m[1], path)
+		}
+	}
+	for _, name := range regexp.MustCompile(`ORDERWORKER_[A-Z_]*[A-Z]`).FindAllString(page+read(t, "../docs/operations.md"), -1) {
+		require.True(t, used[name], "a page names %s, which no template reads", name)
 	}
 }
 

@@ -1,9 +1,6 @@
 package infra_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,34 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/orderworker/orderworker/infra"
 )
-
-func limits(t *testing.T) infra.Limits {
-	t.Helper()
-	l, err := infra.Load()
-	require.NoError(t, err)
-	return l
-}
-
-func TestLimitsHoldNothingThatGoDoesNotKnow(t *testing.T) {
-	raw, err := os.ReadFile("limits.json")
-	require.NoError(t, err)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	var l infra.Limits
-	require.NoError(t, d.Decode(&l))
-	require.Equal(t, limits(t), l)
-}
 
 func TestBothSpellingsOfADurationAreEqual(t *testing.T) {
 	l := limits(t)
-	for name, d := range map[string]infra.Duration{
+	for name, d := range map[string]duration{
 		"queue.lockDuration":                l.Queue.LockDuration,
 		"queue.messageTimeToLive":           l.Queue.MessageTimeToLive,
 		"queue.duplicateDetectionWindow":    l.Queue.DuplicateDetectionWindow,
-		"store.markerRetention":             l.Store.MarkerRetention,
+		"store.inboxRecordRetention":        l.Store.InboxRecordRetention,
 		"store.reviewWindow":                l.Store.ReviewWindow,
 		"emulator.messageTimeToLive":        l.Emulator.MessageTimeToLive,
 		"emulator.duplicateDetectionWindow": l.Emulator.DuplicateDetectionWindow,
@@ -54,15 +32,15 @@ func TestLimitsAgreeWithEachOther(t *testing.T) {
 	drain := time.Duration(l.Worker.DrainTimeoutSeconds) * time.Second
 	grace := time.Duration(l.Worker.TerminationGraceSeconds) * time.Second
 
-	require.Less(t, drain+5*time.Second, grace, "a replica that drains to the end must still have time to give back and close")
+	require.Less(t, drain+5*time.Second, grace, "a replica that drains to the end must still have time to abandon the rest and close")
 	require.Less(t, drain, lock, "what is in work when a drain begins must not outlive its lock")
 	require.LessOrEqual(t, lock, 5*time.Minute, "the longest lock that Service Bus allows")
 	require.Less(t, time.Duration(l.Queue.MaxDeliveryCount)*lock, ttl, "deliveries end long before the message does")
 	require.LessOrEqual(t, l.Queue.DuplicateDetectionWindow.Value(), 7*24*time.Hour, "the longest window that Service Bus allows")
 
 	remembered := time.Duration(l.Queue.MaxDeliveryCount)*lock + ttl + l.Store.ReviewWindow.Value() + l.Queue.DuplicateDetectionWindow.Value()
-	require.Greater(t, l.Store.MarkerRetention.Value(), remembered,
-		"a marker must outlive every way in which its message can come back: deliveries, time to live, review, a sender's retry")
+	require.Greater(t, l.Store.InboxRecordRetention.Value(), remembered,
+		"an inbox record must outlive every way in which its message can come back: deliveries, time to live, review, a sender's retry")
 	require.Equal(t, -1, l.Store.DefaultTimeToLiveSeconds, "orders are business data: only an item's own time to live counts")
 	require.Equal(t, 2, l.Store.PartitionKeyVersion, "version 1 hashes 101 bytes of a key only")
 

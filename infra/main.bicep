@@ -4,6 +4,11 @@ targetScope = 'subscription'
 
 import { namesFor } from 'names.bicep'
 
+@description('Name of the program; part of resource names and of alerts, and the service name of its telemetry. Letters, digits and single dashes between them.')
+@minLength(1)
+@maxLength(20)
+param programName string = 'orderworker'
+
 @description('Name of the environment, such as dev or prod; part of resource names. Letters, digits and single dashes between them.')
 @minLength(1)
 @maxLength(20)
@@ -14,6 +19,15 @@ param location string = deployment().location
 
 @description('Further tags of every resource.')
 param tags object = {}
+
+@description('Queue that the program reads.')
+param queueName string = 'orders'
+
+@description('Cosmos DB database.')
+param databaseName string = 'orders'
+
+@description('Cosmos DB container.')
+param containerName string = 'orders'
 
 @description('Tier of Service Bus. Private networking makes it Premium.')
 @allowed(['Standard', 'Premium'])
@@ -63,6 +77,9 @@ param privateNetworking bool = false
 @description('Address range of the virtual network, a /24 or larger.')
 param networkAddressPrefix string = '10.40.0.0/24'
 
+@description('Puts a lock on the namespace and on the Cosmos DB account, so that nobody deletes messages or orders by accident. Takes a right that Contributor lacks: Microsoft.Authorization/locks/write.')
+param deleteLocks bool = false
+
 @description('Days that logs are kept.')
 @minValue(30)
 @maxValue(730)
@@ -88,7 +105,7 @@ param monthlyBudget int = 0
 @description('First day of the month in which the budget is made, such as 2026-01-01; needed with a budget. Keep it for good: a date in the past cannot be chosen anew, and that of a budget cannot be changed.')
 param budgetStartDate string = ''
 
-var names = namesFor(subscription().subscriptionId, environmentName, location)
+var names = namesFor(subscription().subscriptionId, programName, environmentName, location)
 
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: names.resourceGroup
@@ -101,9 +118,13 @@ resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
 module resources 'resources.bicep' = {
   scope: group
   params: {
+    programName: programName
     environmentName: environmentName
     location: location
     tags: tags
+    queueName: queueName
+    databaseName: databaseName
+    containerName: containerName
     serviceBusSku: serviceBusSku
     scalerRoleScope: scalerRoleScope
     producerPrincipalIds: producerPrincipalIds
@@ -118,6 +139,7 @@ module resources 'resources.bicep' = {
     registryPublicAccess: registryPublicAccess
     privateNetworking: privateNetworking
     networkAddressPrefix: networkAddressPrefix
+    deleteLocks: deleteLocks
     logRetentionDays: logRetentionDays
     logDailyQuotaGb: logDailyQuotaGb
     telemetryAgent: telemetryAgent
@@ -166,3 +188,9 @@ output AZURE_WORKER_CLIENT_ID string = resources.outputs.AZURE_WORKER_CLIENT_ID
 
 @description('Name of the container app that worker.bicep deploys.')
 output AZURE_CONTAINER_APP_NAME string = resources.outputs.AZURE_CONTAINER_APP_NAME
+
+@description('Region of all resources.')
+output AZURE_LOCATION string = resources.outputs.AZURE_LOCATION
+
+@description('Name of the environment.')
+output AZURE_ENV_NAME string = resources.outputs.AZURE_ENV_NAME

@@ -1,7 +1,8 @@
 using './main.bicep'
 
-// Every value has a default, so that plain az needs none of these variables; azd sets the first three by itself. A
-// pipeline sets AZURE_PRINCIPAL_TYPE to ServicePrincipal.
+// Every value has a default, so that plain az needs none of these variables; azd sets environment, location and operator
+// by itself. A pipeline sets AZURE_PRINCIPAL_TYPE to ServicePrincipal. resources.bicepparam says the same.
+param programName = readEnvironmentVariable('ORDERWORKER_PROGRAM', 'orderworker')
 param environmentName = readEnvironmentVariable('AZURE_ENV_NAME', 'dev')
 param location = readEnvironmentVariable('AZURE_LOCATION', 'westeurope')
 param operatorPrincipalId = readEnvironmentVariable('AZURE_PRINCIPAL_ID', '')
@@ -11,6 +12,9 @@ param producerPrincipalIds = filter(
   map(split(readEnvironmentVariable('ORDERWORKER_PRODUCERS', ''), ','), each => trim(each)),
   each => !empty(each)
 )
+param queueName = readEnvironmentVariable('SERVICEBUS_QUEUE', 'orders')
+param databaseName = readEnvironmentVariable('COSMOS_DATABASE', 'orders')
+param containerName = readEnvironmentVariable('COSMOS_CONTAINER', 'orders')
 param serviceBusSku = readEnvironmentVariable('ORDERWORKER_SERVICEBUS_SKU', 'Standard')
 param scalerRoleScope = readEnvironmentVariable('ORDERWORKER_SCALER_ROLE_SCOPE', 'queue')
 param cosmosCapacity = readEnvironmentVariable('ORDERWORKER_COSMOS_CAPACITY', 'serverless')
@@ -20,6 +24,7 @@ param zoneRedundant = bool(readEnvironmentVariable('ORDERWORKER_ZONE_REDUNDANT',
 param registrySku = readEnvironmentVariable('ORDERWORKER_REGISTRY_SKU', 'Standard')
 param registryPublicAccess = bool(readEnvironmentVariable('ORDERWORKER_REGISTRY_PUBLIC', 'true'))
 param privateNetworking = bool(readEnvironmentVariable('ORDERWORKER_PRIVATE_NETWORKING', 'false'))
+param deleteLocks = bool(readEnvironmentVariable('ORDERWORKER_DELETE_LOCKS', 'false'))
 param telemetryAgent = bool(readEnvironmentVariable('ORDERWORKER_TELEMETRY_AGENT', 'false'))
 param alertEmails = filter(
   map(split(readEnvironmentVariable('ORDERWORKER_ALERT_EMAILS', ''), ','), each => trim(each)),

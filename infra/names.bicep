@@ -9,17 +9,8 @@ type resourceNames = {
   @description('Service Bus namespace; part of a public host name.')
   serviceBus: string
 
-  @description('Queue that the worker reads.')
-  queue: string
-
   @description('Cosmos DB account; part of a public host name.')
   cosmos: string
-
-  @description('Cosmos DB database.')
-  database: string
-
-  @description('Cosmos DB container.')
-  container: string
 
   @description('Container registry; part of a public host name.')
   registry: string
@@ -49,31 +40,32 @@ type resourceNames = {
   network: string
 }
 
-@description('Returns the name of an environment, or refuses it. azd takes characters in it that the workspace and the Container Apps environment do not, which would be known only when half of the resources are there.')
-func checked(environmentName string) string =>
-  empty(filter(['_', '.', '(', ')', ' ', '--'], each => contains(environmentName, each))) && !startsWith(
-      environmentName,
+@description('Returns a name that every resource takes, or refuses it before anything is made. azd accepts characters in the name of an environment that the workspace and the Container Apps environment do not.')
+func checked(what string, name string) string =>
+  empty(filter(['_', '.', '(', ')', ' ', '--'], each => contains(name, each))) && !startsWith(name, '-') && !endsWith(
+      name,
       '-'
-    ) && !endsWith(environmentName, '-')
-    ? environmentName
-    : fail('The name of the environment may hold letters, digits and single dashes between them: ${environmentName}')
+    )
+    ? name
+    : fail('The name of the ${what} may hold letters, digits and single dashes between them: ${name}')
 
-@description('Returns the resource names of one environment. Host names carry a digest of subscription, environment and region, since they must be unique in the world.')
+@description('Returns what is unique in the world about one environment of one program, for host names.')
+func digest(subscriptionId string, environmentName string, location string) string =>
+  toLower(uniqueString(subscriptionId, environmentName, location))
+
+@description('Returns the resource names of one environment of one program. Host names carry a digest of subscription, environment and region.')
 @export()
-func namesFor(subscriptionId string, environmentName string, location string) resourceNames => {
-  resourceGroup: 'rg-orderworker-${checked(environmentName)}'
-  serviceBus: 'sb-orderworker-${toLower(uniqueString(subscriptionId, environmentName, location))}'
-  queue: 'orders'
-  cosmos: 'cosmos-orderworker-${toLower(uniqueString(subscriptionId, environmentName, location))}'
-  database: 'orders'
-  container: 'orders'
-  registry: 'crorderworker${toLower(uniqueString(subscriptionId, environmentName, location))}'
-  managedEnvironment: 'cae-orderworker-${checked(environmentName)}'
-  app: 'ca-orderworker'
-  workerIdentity: 'id-orderworker-worker-${environmentName}'
-  platformIdentity: 'id-orderworker-platform-${environmentName}'
-  workspace: 'log-orderworker-${checked(environmentName)}'
-  applicationInsights: 'appi-orderworker-${environmentName}'
-  actionGroup: 'ag-orderworker-${environmentName}'
-  network: 'vnet-orderworker-${environmentName}'
+func namesFor(subscriptionId string, programName string, environmentName string, location string) resourceNames => {
+  resourceGroup: 'rg-${checked('program', programName)}-${checked('environment', environmentName)}'
+  serviceBus: 'sb-${toLower(programName)}-${digest(subscriptionId, environmentName, location)}'
+  cosmos: 'cosmos-${toLower(programName)}-${digest(subscriptionId, environmentName, location)}'
+  registry: 'cr${replace(toLower(programName), '-', '')}${digest(subscriptionId, environmentName, location)}'
+  managedEnvironment: 'cae-${programName}-${checked('environment', environmentName)}'
+  app: 'ca-${toLower(checked('program', programName))}'
+  workerIdentity: 'id-${programName}-worker-${environmentName}'
+  platformIdentity: 'id-${programName}-platform-${environmentName}'
+  workspace: 'log-${programName}-${checked('environment', environmentName)}'
+  applicationInsights: 'appi-${programName}-${environmentName}'
+  actionGroup: 'ag-${programName}-${environmentName}'
+  network: 'vnet-${programName}-${environmentName}'
 }

@@ -2,6 +2,11 @@ metadata description = 'All of one environment inside a resource group, but for 
 
 import { namesFor } from 'names.bicep'
 
+@description('Name of the program; part of resource names and of alerts, and the service name of its telemetry. Letters, digits and single dashes between them.')
+@minLength(1)
+@maxLength(20)
+param programName string = 'orderworker'
+
 @description('Name of the environment, such as dev or prod; part of resource names. Letters, digits and single dashes between them.')
 @minLength(1)
 @maxLength(20)
@@ -12,6 +17,15 @@ param location string = resourceGroup().location
 
 @description('Further tags of every resource.')
 param tags object = {}
+
+@description('Queue that the program reads.')
+param queueName string = 'orders'
+
+@description('Cosmos DB database.')
+param databaseName string = 'orders'
+
+@description('Cosmos DB container.')
+param containerName string = 'orders'
 
 @description('Tier of Service Bus. Private networking makes it Premium.')
 @allowed(['Standard', 'Premium'])
@@ -61,6 +75,9 @@ param privateNetworking bool = false
 @description('Address range of the virtual network, a /24 or larger.')
 param networkAddressPrefix string = '10.40.0.0/24'
 
+@description('Puts a lock on the namespace and on the Cosmos DB account, so that nobody deletes messages or orders by accident. Takes a right that Contributor lacks: Microsoft.Authorization/locks/write.')
+param deleteLocks bool = false
+
 @description('Days that logs are kept.')
 @minValue(30)
 @maxValue(730)
@@ -87,7 +104,7 @@ param monthlyBudget int = 0
 param budgetStartDate string = ''
 
 var limits = loadJsonContent('limits.json')
-var names = namesFor(subscription().subscriptionId, environmentName, location)
+var names = namesFor(subscription().subscriptionId, programName, environmentName, location)
 var allTags = union(tags, {
   'azd-env-name': environmentName
 })
@@ -101,6 +118,7 @@ module monitoring 'modules/monitoring.bicep' = {
     applicationInsightsName: names.applicationInsights
     telemetryAgent: telemetryAgent
     actionGroupName: names.actionGroup
+    actionGroupShortName: take(programName, 12)
     alertEmails: alertEmails
     logRetentionDays: logRetentionDays
     logDailyQuotaGb: logDailyQuotaGb
@@ -130,7 +148,7 @@ module serviceBus 'modules/servicebus.bicep' = {
     location: location
     tags: allTags
     namespaceName: names.serviceBus
-    queueName: names.queue
+    queueName: queueName
     sku: privateNetworking ? 'Premium' : serviceBusSku
     publicNetworkAccess: publicAccess
     workerPrincipalId: identities.outputs.workerPrincipalId
@@ -139,6 +157,7 @@ module serviceBus 'modules/servicebus.bicep' = {
     producerPrincipalIds: producerPrincipalIds
     operatorPrincipalId: operatorPrincipalId
     operatorPrincipalType: operatorPrincipalType
+    deleteLock: deleteLocks
     workspaceId: monitoring.outputs.workspaceId
   }
 }
@@ -148,8 +167,8 @@ module cosmos 'modules/cosmos.bicep' = {
     location: location
     tags: allTags
     accountName: names.cosmos
-    databaseName: names.database
-    containerName: names.container
+    databaseName: databaseName
+    containerName: containerName
     capacity: cosmosCapacity
     maxThroughput: cosmosMaxThroughput
     zoneRedundant: zoneRedundant
@@ -158,6 +177,7 @@ module cosmos 'modules/cosmos.bicep' = {
     builtInDataRole: cosmosBuiltInDataRole
     workerPrincipalId: identities.outputs.workerPrincipalId
     operatorPrincipalId: operatorPrincipalId
+    deleteLock: deleteLocks
     workspaceId: monitoring.outputs.workspaceId
   }
 }
@@ -229,16 +249,18 @@ module alerts 'modules/alerts.bicep' = {
     actionGroupId: monitoring.outputs.actionGroupId
     workspaceId: monitoring.outputs.workspaceId
     serviceBusId: serviceBus.outputs.namespaceId
-    queueName: names.queue
+    queueName: queueName
     cosmosId: cosmos.outputs.accountId
     appName: names.app
+    programName: programName
+    queueMegabytes: limits.queue.maxSizeMegabytes
     backlogMessages: backlogMessages > 0 ? backlogMessages : limits.scale.messagesPerReplica * limits.scale.maxReplicas
   }
 }
 
 module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
   params: {
-    budgetName: 'orderworker-${environmentName}'
+    budgetName: '${programName}-${environmentName}'
     amount: monthlyBudget
     startDate: budgetStartDate
     actionGroupId: monitoring.outputs.actionGroupId
@@ -253,16 +275,16 @@ module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
 output SERVICEBUS_NAMESPACE_FQDN string = serviceBus.outputs.fullyQualifiedNamespace
 
 @description('Queue that the worker reads.')
-output SERVICEBUS_QUEUE string = names.queue
+output SERVICEBUS_QUEUE string = queueName
 
 @description('Endpoint of the Cosmos DB account.')
 output COSMOS_ENDPOINT string = cosmos.outputs.endpoint
 
 @description('Cosmos DB database.')
-output COSMOS_DATABASE string = names.database
+output COSMOS_DATABASE string = databaseName
 
 @description('Cosmos DB container.')
-output COSMOS_CONTAINER string = names.container
+output COSMOS_CONTAINER string = containerName
 
 @description('Lock duration of the queue.')
 output WORKER_LOCK_DURATION string = '${limits.queue.lockDuration.seconds}s'
@@ -284,3 +306,12 @@ output AZURE_WORKER_CLIENT_ID string = identities.outputs.workerClientId
 
 @description('Name of the container app that worker.bicep deploys.')
 output AZURE_CONTAINER_APP_NAME string = names.app
+
+@description('Resource group of the environment.')
+output AZURE_RESOURCE_GROUP string = resourceGroup().name
+
+@description('Region of all resources.')
+output AZURE_LOCATION string = location
+
+@description('Name of the environment.')
+output AZURE_ENV_NAME string = environmentName

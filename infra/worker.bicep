@@ -2,6 +2,11 @@ metadata description = 'The container app that runs the worker: image and config
 
 import { namesFor } from 'names.bicep'
 
+@description('Name of the program, as given to main.bicep; part of resource names and of alerts, and the service name of its telemetry. Letters, digits and single dashes between them.')
+@minLength(1)
+@maxLength(20)
+param programName string = 'orderworker'
+
 @description('Name of the environment, as given to main.bicep.')
 @minLength(1)
 @maxLength(20)
@@ -26,6 +31,15 @@ param serviceBusFqdn string = ''
 @description('Endpoint of the Cosmos DB account: output COSMOS_ENDPOINT of main.bicep.')
 param cosmosEndpoint string = ''
 
+@description('Queue that the program reads.')
+param queueName string = 'orders'
+
+@description('Cosmos DB database.')
+param databaseName string = 'orders'
+
+@description('Cosmos DB container.')
+param containerName string = 'orders'
+
 @description('CPU and memory of a replica: 0.25, 0.5 or 1 core.')
 @allowed(['small', 'medium', 'large'])
 param size string = 'small'
@@ -49,8 +63,8 @@ param messagesPerReplica int = loadJsonContent('limits.json').scale.messagesPerR
 @description('Name of this consumer, where several consumers share a container. Once orders are stored it must stay.')
 param consumer string = ''
 
-@description('Lets a small document that expires decide, beside the order. Then a key is remembered for markerRetention of limits.json; without it a key is remembered as long as its order.')
-param markers bool = false
+@description('Writes an inbox record beside the documents of a message. It expires after inboxRecordRetention of limits.json, and the key with it; without one a key is remembered as long as its first document.')
+param inboxRecord bool = false
 
 @description('Least severe log lines to write. Not less than info: the line that says that a replica is ready again ends an alert.')
 @allowed(['debug', 'info'])
@@ -78,7 +92,7 @@ var chosenImage = image == 'orderworker:none'
   : image
 
 var limits = loadJsonContent('limits.json')
-var names = namesFor(subscription().subscriptionId, environmentName, location)
+var names = namesFor(subscription().subscriptionId, programName, environmentName, location)
 var chosenSize = limits.sizes[size]
 var allTags = union(tags, {
   'azd-env-name': environmentName
@@ -124,7 +138,7 @@ var settings = [
   }
   {
     name: 'SERVICEBUS_QUEUE'
-    value: names.queue
+    value: queueName
   }
   {
     name: 'COSMOS_ENDPOINT'
@@ -134,11 +148,11 @@ var settings = [
   }
   {
     name: 'COSMOS_DATABASE'
-    value: names.database
+    value: databaseName
   }
   {
     name: 'COSMOS_CONTAINER'
-    value: names.container
+    value: containerName
   }
   {
     name: 'WORKER_CONCURRENCY'
@@ -183,7 +197,7 @@ var settings = [
   }
   {
     name: 'OTEL_SERVICE_NAME'
-    value: 'orderworker'
+    value: programName
   }
   {
     name: 'OTEL_RESOURCE_ATTRIBUTES'
@@ -200,7 +214,7 @@ var consumerSettings = empty(consumer)
       }
     ]
 
-var markerSettings = markers
+var inboxRecordSettings = inboxRecord
   ? [
       {
         name: 'WORKER_INBOX_RECORD'
@@ -208,7 +222,7 @@ var markerSettings = markers
       }
       {
         name: 'WORKER_INBOX_RECORD_TTL'
-        value: '${limits.store.markerRetention.seconds}s'
+        value: '${limits.store.inboxRecordRetention.seconds}s'
       }
     ]
   : []
@@ -242,7 +256,7 @@ var exporterSecrets = empty(otlpHeadersSecretUri)
       }
     ]
 
-var namedSettings = concat(settings, consumerSettings, markerSettings, exporterSettings, exporterSecrets)
+var namedSettings = concat(settings, consumerSettings, inboxRecordSettings, exporterSettings, exporterSecrets)
 var environmentVariables = concat(
   filter(namedSettings, setting => !contains(moreSettings, setting.name)),
   map(items(moreSettings), setting => {
@@ -297,8 +311,8 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
           ]
     }
     template: {
-      // Longer than the drain, so that a replica has given back its messages before it is killed. Nothing rests on it:
-      // a replica that is killed early costs one delivery of what it held.
+      // Longer than the drain, so that a replica has abandoned its messages before it is killed. Nothing depends on it:
+      // an early kill increments the delivery count of what the replica held.
       terminationGracePeriodSeconds: limits.worker.terminationGraceSeconds
       initContainers: preflight
         ? [
@@ -324,6 +338,7 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
             cpu: json(chosenSize.cpu)
             memory: chosenSize.memory
           }
+          // On a quarter of a core an answer waits for seconds behind bodies of megabytes: no probe has a short timeout.
           probes: [
             {
               type: 'Startup'
@@ -331,8 +346,8 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
                 path: limits.worker.livenessPath
                 port: limits.worker.healthPort
               }
-              periodSeconds: 1
-              timeoutSeconds: 2
+              periodSeconds: 3
+              timeoutSeconds: 10
               failureThreshold: 10
             }
             {
@@ -342,9 +357,9 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
                 path: limits.worker.livenessPath
                 port: limits.worker.healthPort
               }
-              periodSeconds: 10
-              timeoutSeconds: 2
-              failureThreshold: 3
+              periodSeconds: 15
+              timeoutSeconds: 10
+              failureThreshold: 4
             }
             {
               // Decides when a new revision takes over from the old one: not before it can use queue and store.
@@ -354,7 +369,7 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
                 port: limits.worker.healthPort
               }
               periodSeconds: 5
-              timeoutSeconds: 2
+              timeoutSeconds: 10
               failureThreshold: 3
             }
           ]
@@ -374,7 +389,7 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
               // All values are strings; the namespace is the short name, to which the scaler adds the suffix.
               metadata: {
                 namespace: names.serviceBus
-                queueName: names.queue
+                queueName: queueName
                 messageCount: string(messagesPerReplica)
                 activationMessageCount: string(limits.scale.activationMessages)
               }
@@ -387,7 +402,7 @@ resource app 'Microsoft.App/containerApps@2026-01-01' = {
 }
 
 resource restarts 'Microsoft.Insights/metricAlerts@2026-01-01' = {
-  name: 'orderworker-restarts'
+  name: '${programName}-restarts'
   location: 'global'
   tags: allTags
   properties: {

@@ -140,14 +140,14 @@ func TestContainerIsToldAllThatTheQueueWasMadeWith(t *testing.T) {
 	require.Equal(t, strconv.Itoa(l.Worker.Concurrency), got["WORKER_CONCURRENCY"])
 	require.Equal(t, ":"+strconv.Itoa(l.Worker.HealthPort), got["WORKER_HEALTH_ADDRESS"])
 	require.Equal(t, l.Sizes["small"].GoMemoryLimit, got["GOMEMLIMIT"])
-	require.NotContains(t, got, "WORKER_INBOX_RECORD", "an order is its own guard unless asked otherwise")
+	require.NotContains(t, got, "WORKER_INBOX_RECORD", "the documents decide unless asked otherwise")
 
-	marked := environment(t, "worker-production")
-	require.Equal(t, "true", marked["WORKER_INBOX_RECORD"])
-	require.Equal(t, strconv.FormatInt(l.Store.MarkerRetention.Seconds, 10)+"s", marked["WORKER_INBOX_RECORD_TTL"])
+	recorded := environment(t, "worker-production")
+	require.Equal(t, "true", recorded["WORKER_INBOX_RECORD"])
+	require.Equal(t, strconv.FormatInt(l.Store.InboxRecordRetention.Seconds, 10)+"s", recorded["WORKER_INBOX_RECORD_TTL"])
 }
 
-// Whoever reviews dead letters with another consumer, key or marker than the worker has is told that nothing was applied.
+// A review of dead letters with another consumer or key than the worker has says that nothing was applied.
 func TestDeskTakesEverySettingFromTheApp(t *testing.T) {
 	m := regexp.MustCompile(`test\("(\^[^"]+)"\)`).FindStringSubmatch(read(t, "../docs/deploy.md"))
 	require.NotNil(t, m)
@@ -196,7 +196,10 @@ func TestEveryOutputIsAVariableOfTheWorkerOrOfAzd(t *testing.T) {
 	}
 	require.NotContains(t, names("main.bicep"), "AZURE_CLIENT_ID", "it would make a run on a desk look for a managed identity")
 	require.Contains(t, names("main.bicep"), "AZURE_CONTAINER_REGISTRY_ENDPOINT", "azd pushes there")
-	require.ElementsMatch(t, append(names("resources.bicep"), "AZURE_RESOURCE_GROUP"), names("main.bicep"))
+	require.ElementsMatch(t, names("resources.bicep"), names("main.bicep"))
+	for _, name := range []string{"AZURE_RESOURCE_GROUP", "AZURE_LOCATION", "AZURE_ENV_NAME"} {
+		require.Contains(t, names("main.bicep"), name, "scripts and azd read it")
+	}
 }
 
 func TestContainerIsProbedWhereTheWorkerAnswers(t *testing.T) {
@@ -211,6 +214,7 @@ func TestContainerIsProbedWhereTheWorkerAnswers(t *testing.T) {
 			got[at(t, probe, "type").(string)] = at(t, probe, "httpGet", "path").(string)
 			require.Equal(t, float64(l.HealthPort), at(t, probe, "httpGet", "port"))
 			require.LessOrEqual(t, at(t, probe, "failureThreshold"), 10.0, "the most that Container Apps takes")
+			require.GreaterOrEqual(t, at(t, probe, "timeoutSeconds"), 10.0, "a quarter of a core may be busy for seconds with bodies of megabytes")
 		}
 		require.Equal(t, want, got, snapshot)
 	}
@@ -228,6 +232,24 @@ func TestStartupProbeOutlastsTheFirstLookAtTheStore(t *testing.T) {
 				patience := at(t, probe, "periodSeconds").(float64) * at(t, probe, "failureThreshold").(float64)
 				require.GreaterOrEqual(t, patience, look+4, "a process needs time to start besides, on a quarter of a core")
 			}
+		}
+	}
+}
+
+func TestAnotherProgramIsDeployedUnderItsOwnNames(t *testing.T) {
+	got := environment(t, "worker-production")
+	require.Equal(t, "payments", got["SERVICEBUS_QUEUE"])
+	require.Equal(t, "ledger", got["COSMOS_DATABASE"])
+	require.Equal(t, "payments", got["COSMOS_CONTAINER"])
+	require.Equal(t, "payments", got["OTEL_SERVICE_NAME"])
+	require.Equal(t, "ca-payments", app(t, "worker-production").Name)
+	for _, r := range resources(t, "worker-production", "") {
+		require.NotContains(t, r.Name, "orderworker", r.Type)
+	}
+	for _, path := range templates(t) {
+		for line := range strings.Lines(read(t, path)) {
+			named := strings.Contains(line, "name: 'orderworker") || strings.Contains(line, "-orderworker-")
+			require.False(t, named, "%s: a resource has a fixed name: %s", path, line)
 		}
 	}
 }
@@ -274,7 +296,7 @@ func TestScaleRuleAsksTheQueueByIdentity(t *testing.T) {
 // info: with a higher level it would stay for hours after each incident.
 func TestTemplateOffersNoLogLevelThatBlindsAnAlert(t *testing.T) {
 	require.Contains(t, read(t, "../docs/operations.md"), "It looks back six hours")
-	require.Regexp(t, `(?s)name: 'orderworker-not-ready'[^}]*window: 'PT6H'`, read(t, "modules/alerts.bicep"))
+	require.Regexp(t, `(?s)name: '\${programName}-not-ready'[^}]*window: 'PT6H'`, read(t, "modules/alerts.bicep"))
 	require.Regexp(t, `(?m)^@allowed\(\['debug', 'info'\]\)\nparam logLevel string = 'info'$`, read(t, "worker.bicep"))
 }
 

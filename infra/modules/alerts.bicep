@@ -24,6 +24,12 @@ param cosmosId string
 @description('Name of the container app, by which log lines are told apart.')
 param appName string
 
+@description('Name of the program, with which the names of the alerts begin.')
+param programName string
+
+@description('Size of the queue at which it refuses senders.')
+param queueMegabytes int
+
 @description('Waiting messages above which the backlog alert fires, once the queue has not been shorter for 15 minutes.')
 param backlogMessages int
 
@@ -94,7 +100,7 @@ type logRule = {
   @minValue(0)
   threshold: int
 
-  @description('Whether the alert resolves itself when the rows are gone.')
+  @description('Whether the alert resolves itself when the rows are gone. One that does not is notified at most every ten minutes.')
   autoMitigate: bool
 }
 
@@ -105,11 +111,11 @@ var onQueue = {
 
 var metricRules metricRule[] = [
   {
-    name: 'orderworker-dead-letters'
-    description: 'Messages stand in the dead-letter queue. See what to do with each: orderworker deadletter list.'
+    name: '${programName}-dead-letters'
+    description: 'There are messages in the dead-letter queue. What to do with each: deadletter list.'
     severity: 2
     scope: serviceBusId
-    window: 'PT5M'
+    window: 'PT15M'
     criteria: [
       {
         namespace: 'Microsoft.ServiceBus/namespaces'
@@ -122,8 +128,8 @@ var metricRules metricRule[] = [
     ]
   }
   {
-    name: 'orderworker-backlog'
-    description: 'For 15 minutes more messages have been waiting than the replicas are meant to hold: orders arrive late.'
+    name: '${programName}-backlog'
+    description: 'For 15 minutes more messages have been waiting than the replicas are meant to hold: they are handled late.'
     severity: 2
     scope: serviceBusId
     window: 'PT15M'
@@ -139,7 +145,7 @@ var metricRules metricRule[] = [
     ]
   }
   {
-    name: 'orderworker-stalled'
+    name: '${programName}-stalled'
     description: 'Messages have been waiting for 30 minutes and none was completed: nobody works, or nothing can be stored.'
     severity: 1
     scope: serviceBusId
@@ -164,7 +170,24 @@ var metricRules metricRule[] = [
     ]
   }
   {
-    name: 'orderworker-queue-throttled'
+    name: '${programName}-queue-filling'
+    description: 'The queue is filled to three quarters, dead letters included. A full queue refuses its senders.'
+    severity: 1
+    scope: serviceBusId
+    window: 'PT15M'
+    criteria: [
+      {
+        namespace: 'Microsoft.ServiceBus/namespaces'
+        metric: 'Size'
+        aggregation: 'Average'
+        operator: 'GreaterThan'
+        threshold: queueMegabytes * 1024 * 1024 / 4 * 3
+        dimension: onQueue
+      }
+    ]
+  }
+  {
+    name: '${programName}-queue-throttled'
     description: 'Service Bus turns requests away: the namespace is at the limit of its tier.'
     severity: 3
     scope: serviceBusId
@@ -181,7 +204,7 @@ var metricRules metricRule[] = [
     ]
   }
   {
-    name: 'orderworker-store-throttled'
+    name: '${programName}-store-throttled'
     description: 'Cosmos DB answers 429 to many requests: more orders arrive than the throughput pays for.'
     severity: 3
     scope: cosmosId
@@ -204,17 +227,17 @@ var metricRules metricRule[] = [
 
 var logRules logRule[] = [
   {
-    name: 'orderworker-content-conflict'
-    description: 'A message id came back with other content: a sender reuses ids. The first order stands, the second is a dead letter.'
+    name: '${programName}-content-conflict'
+    description: 'A message id came back with other content: a sender reuses ids. The first is stored, the second is a dead letter.'
     severity: 1
     query: loadTextContent('../queries/content-conflict.kql')
-    window: 'PT5M'
+    window: 'PT15M'
     threshold: 0
     autoMitigate: false
   }
   {
-    name: 'orderworker-not-ready'
-    description: 'A replica has not been ready for more than 10 minutes: it cannot use the store or the queue, or messages wait and none reaches it.'
+    name: '${programName}-not-ready'
+    description: 'A replica has not been ready for more than 10 minutes: the store or the queue cannot be used, handlers hang, or messages wait and none is received.'
     severity: 1
     query: loadTextContent('../queries/not-ready.kql')
     window: 'PT6H'
@@ -222,8 +245,8 @@ var logRules logRule[] = [
     autoMitigate: true
   }
   {
-    name: 'orderworker-store-outage'
-    description: 'The worker stopped receiving because the store failed several times in a row. Messages wait; nothing is lost.'
+    name: '${programName}-store-outage'
+    description: 'The circuit breaker opened within the last 15 minutes: the store failed several times in a row. Messages wait; nothing is lost.'
     severity: 2
     query: loadTextContent('../queries/store-outage.kql')
     window: 'PT15M'
@@ -231,8 +254,8 @@ var logRules logRule[] = [
     autoMitigate: true
   }
   {
-    name: 'orderworker-redelivery'
-    description: 'Many messages are given back or lose their lock: each costs a delivery and the work is done again.'
+    name: '${programName}-redelivery'
+    description: 'Many messages are abandoned or lose their lock: each increments the delivery count and the work is done again.'
     severity: 3
     query: loadTextContent('../queries/redelivery.kql')
     window: 'PT15M'
@@ -240,7 +263,7 @@ var logRules logRule[] = [
     autoMitigate: true
   }
   {
-    name: 'orderworker-scaler-failed'
+    name: '${programName}-scaler-failed'
     description: 'The scaler cannot read the length of the queue, so nothing starts a replica. Mostly a missing role.'
     severity: 1
     query: loadTextContent('../queries/scaler-failed.kql')
@@ -306,6 +329,9 @@ resource logAlerts 'Microsoft.Insights/scheduledQueryRules@2026-03-01' = [
       evaluationFrequency: 'PT5M'
       windowSize: rule.window
       autoMitigate: rule.autoMitigate
+      // Windows overlap, so that a line which is ingested late is not missed. Less than their overlap is muted: what comes
+      // while notices are muted is seen again afterwards.
+      muteActionsDuration: rule.autoMitigate ? null : 'PT10M'
       // The tables of a new workspace come with their first line.
       skipQueryValidation: true
       criteria: {

@@ -42,6 +42,9 @@ param workerPrincipalId string
 @description('Object id of a person who reviews dead letters. Empty for none.')
 param operatorPrincipalId string
 
+@description('Whether the account is locked against deletion.')
+param deleteLock bool
+
 @description('Resource id of the workspace that receives diagnostics.')
 param workspaceId string
 
@@ -58,7 +61,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2026-03-15' = {
   kind: 'GlobalDocumentDB'
   properties: {
     databaseAccountOfferType: 'Standard'
-    // One write region is what makes a create the guard: only then is 409 final. With several, two regions each answer
+    // One write region makes a create decide: only then is 409 final. With several, two regions each answer
     // 201 to the same id, and one of the two documents is thrown away afterwards.
     enableMultipleWriteLocations: false
     // A failover that nobody decided can lose the newest writes, whose messages have left the queue already. While the
@@ -129,7 +132,7 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
         paths: [limits.store.partitionKeyPath]
         version: limits.store.partitionKeyVersion
       }
-      // -1: nothing expires unless an item says so. Orders never do; a separate marker may. Without the property an
+      // -1: nothing expires unless an item says so. Orders never do; an inbox record may. Without the property an
       // item's own time to live would be ignored.
       defaultTtl: limits.store.defaultTimeToLiveSeconds
       // The worker reads by id only, and an index term costs on every write. The mode must not be none: time to live
@@ -162,6 +165,7 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
 var containerScope = '${account.id}/dbs/${databaseName}/colls/${containerName}'
 var items = 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items'
 
+// Azure locks the account for each of these writes and answers 412 to the next: everything below forms one chain.
 // The client reads the account document when it starts, which a role on the container alone does not allow.
 resource metadataReader 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions@2026-03-15' = {
   parent: account
@@ -176,6 +180,7 @@ resource metadataReader 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinition
       }
     ]
   }
+  dependsOn: [container]
 }
 
 // No upsert, no replace, no delete: what is stored stays as it was written, whatever the code does.
@@ -196,6 +201,7 @@ resource orderWriter 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions@2
       }
     ]
   }
+  dependsOn: [metadataReader]
 }
 
 // A query takes two actions: the query itself and the change feed, from which the client reads.
@@ -218,6 +224,7 @@ resource orderReviewer 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions
       }
     ]
   }
+  dependsOn: [orderWriter]
 }
 
 var builtInContributorId = '${account.id}/sqlRoleDefinitions/00000000-0000-0000-0000-000000000002'
@@ -230,6 +237,7 @@ resource workerReadsMetadata 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssig
     roleDefinitionId: metadataReader.id
     scope: account.id
   }
+  dependsOn: [orderReviewer]
 }
 
 resource workerWrites 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2026-03-15' = {
@@ -240,8 +248,7 @@ resource workerWrites 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@
     roleDefinitionId: builtInDataRole ? builtInContributorId : orderWriter.id
     scope: containerScope
   }
-  // Assignments of one account that are written at the same time are refused now and then.
-  dependsOn: [workerReadsMetadata, container]
+  dependsOn: [workerReadsMetadata]
 }
 
 resource operatorReadsMetadata 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2026-03-15' = if (!empty(operatorPrincipalId)) {
@@ -264,6 +271,16 @@ resource operatorReviews 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignmen
     scope: containerScope
   }
   dependsOn: [operatorReadsMetadata]
+}
+
+// What is lost with it cannot be made again. The lock refuses deletion only; deployments go on.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (deleteLock) {
+  name: 'no-deletion'
+  scope: account
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'All that the worker stored is deleted with it.'
+  }
 }
 
 #disable-next-line use-recent-api-versions // the newest version of this type is a preview; the only stable one lacks dedicated tables

@@ -18,6 +18,10 @@ param telemetryAgent bool
 @description('Name of the action group.')
 param actionGroupName string
 
+@description('Name of the action group in short messages.')
+@maxLength(12)
+param actionGroupShortName string
+
 @description('Addresses that alerts are sent to. Empty: alerts are seen in the portal only.')
 param alertEmails string[]
 
@@ -66,7 +70,7 @@ resource actionGroup 'Microsoft.Insights/actionGroups@2023-01-01' = {
   location: 'global'
   tags: tags
   properties: {
-    groupShortName: 'orderworker'
+    groupShortName: actionGroupShortName
     enabled: true
     emailReceivers: map(alertEmails, (address, i) => {
       name: 'email-${i}'

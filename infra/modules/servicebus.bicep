@@ -40,6 +40,9 @@ param operatorPrincipalId string
 @allowed(['User', 'Group', 'ServicePrincipal'])
 param operatorPrincipalType string
 
+@description('Whether the namespace is locked against deletion.')
+param deleteLock bool
+
 @description('Resource id of the workspace that receives diagnostics.')
 param workspaceId string
 
@@ -81,7 +84,8 @@ resource queue 'Microsoft.ServiceBus/namespaces/queues@2026-01-01' = {
     duplicateDetectionHistoryTimeWindow: limits.queue.duplicateDetectionWindow.iso8601
     requiresSession: false
     enablePartitioning: false
-    maxSizeInMegabytes: 1024
+    // Dead letters count too. A full queue refuses its senders.
+    maxSizeInMegabytes: limits.queue.maxSizeMegabytes
   }
 }
 
@@ -115,7 +119,7 @@ resource platformReadsNamespace 'Microsoft.Authorization/roleAssignments@2022-04
   }
 }
 
-// An assignment is named by its principal: one that stands in the list twice, or is the operator as well, would be the
+// An assignment is named by its principal: one that is listed twice, or is the operator as well, would be the
 // same resource twice, which is refused.
 var producers = filter(union(map(producerPrincipalIds, id => toLower(id)), []), id => id != toLower(operatorPrincipalId))
 
@@ -144,6 +148,16 @@ resource operatorReviews 'Microsoft.Authorization/roleAssignments@2022-04-01' = 
     }
   }
 ]
+
+// What is lost with it cannot be made again. The lock refuses deletion only; deployments go on.
+resource lock 'Microsoft.Authorization/locks@2020-05-01' = if (deleteLock) {
+  name: 'no-deletion'
+  scope: namespace
+  properties: {
+    level: 'CanNotDelete'
+    notes: 'Messages that wait are deleted with it.'
+  }
+}
 
 #disable-next-line use-recent-api-versions // the newest version of this type is a preview; the only stable one lacks categoryGroup
 resource diagnostics 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {

@@ -15,6 +15,7 @@ param cosmosReadRegions = ['northeurope']
 param zoneRedundant = true
 param privateNetworking = true
 param registryPublicAccess = false
+param deleteLocks = true
 param logRetentionDays = 90
 param logDailyQuotaGb = 5
 param alertEmails = ['orders-on-call@example.com']

@@ -1,12 +1,16 @@
 using '../worker.bicep'
 
-// Every optional setting of the worker at once.
+// Every optional setting at once, and another program than the one of this repository.
+param programName = 'payments'
 param environmentName = 'production'
+param queueName = 'payments'
+param databaseName = 'ledger'
+param containerName = 'payments'
 param location = 'westeurope'
 param tags = {
   team: 'orders'
 }
-param image = 'registry.example/orderworker:1.0.0'
+param image = 'registry.example/payments:1.0.0'
 param workerClientId = '33333333-3333-3333-3333-333333333333'
 param serviceBusFqdn = 'sb-example.servicebus.windows.net'
 param cosmosEndpoint = 'https://cosmos-example.documents.azure.com:443/'
@@ -16,7 +20,7 @@ param minReplicas = 1
 param maxReplicas = 30
 param messagesPerReplica = 1000
 param consumer = 'billing'
-param markers = true
+param inboxRecord = true
 param logLevel = 'debug'
 param preflight = true
 param otlpEndpoint = 'https://collector.example:4318'

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Builds the container image with docker, podman or buildah, whichever is there, states its size, which has a bound, and
+# Builds the container image with docker, podman or buildah, whichever is installed, states its size, which has a bound, and
 # tries it: the worker must be alive but not ready without its services, by its own health check, and must end with 0 when
 # it is told to stop. Without any builder it builds the binary alone, with the Dockerfile's own go build line.
 #
 #   scripts/image.sh                       orderworker:dev for linux/amd64
 #   IMAGE=name:tag PLATFORM=linux/arm64 scripts/image.sh
+#   PACKAGE=./cmd/payments IMAGE=payments:dev scripts/image.sh    another program of this repository
 #   IMAGE_BINARY_ONLY=1 scripts/image.sh   no image, even if there is a builder
 #   IMAGE_REQUIRED=1 scripts/image.sh      the absence of a builder is a failure
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 image=${IMAGE:-orderworker:dev}
+package=${PACKAGE:-./cmd/orderworker}
+title=${image##*/}
+title=${title%%[:@]*}
 platform=${PLATFORM:-linux/amd64}
 bound=$((25 * 1000 * 1000))
 version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo dev)}
@@ -18,9 +22,9 @@ revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 # The time of the commit, not of the build: the same sources give the same image.
 created=$(git log -1 --format=%cI 2>/dev/null || echo unknown)
 
-if [ -z "$(ls cmd/orderworker/*.go 2>/dev/null)" ]; then
-	echo "image: SKIPPED, since there is no ./cmd/orderworker" >&2
-	exit 0
+if [ -z "$(ls "$package"/*.go 2>/dev/null)" ]; then
+	echo "image: there is no program in $package" >&2
+	exit 1
 fi
 
 state() {
@@ -38,13 +42,14 @@ binary() {
 	trap "rm -rf '$out'" EXIT
 	line=$(sed -n 's/^ *\(go build .*\)$/\1/p' Dockerfile)
 	line=${line//\$\{VERSION\}/$version}
+	line=${line//\$\{PACKAGE\}/$package}
 	line=${line//\/out\//$out/}
 	CGO_ENABLED=0 GOOS=${platform%%/*} GOARCH=${platform##*/} bash -c "$line"
-	if command -v file >/dev/null && ! file "$out/orderworker" | grep -q 'statically linked'; then
+	if command -v file >/dev/null && ! file "$out/worker" | grep -q 'statically linked'; then
 		echo "image: the binary is not static" >&2
 		exit 1
 	fi
-	state "the binary for $platform" "$(stat -c %s "$out/orderworker" 2>/dev/null || stat -f %z "$out/orderworker")"
+	state "the binary for $platform" "$(stat -c %s "$out/worker" 2>/dev/null || stat -f %z "$out/worker")"
 }
 
 # Nothing listens on these ports: the worker lives, and waits for its services.
@@ -78,7 +83,7 @@ try_engine() {
 	local name=orderworker-try-$$ code
 	trap "$builder rm -f $name >/dev/null 2>&1" EXIT
 	"$builder" run -d --name "$name" --read-only --cap-drop ALL "${services[@]/#/--env=}" "$image" >/dev/null
-	in_engine() { "$builder" exec "$name" /orderworker "$@"; }
+	in_engine() { "$builder" exec "$name" /worker "$@"; }
 	tried in_engine
 	"$builder" stop -t 40 "$name" >/dev/null
 	code=$("$builder" inspect --format '{{.State.ExitCode}}' "$name")
@@ -99,7 +104,7 @@ try_buildah() {
 	port=$((20000 + RANDOM % 20000))
 	exec_in_root() {
 		exec env -i GOMEMLIMIT=400MiB "WORKER_HEALTH_ADDRESS=127.0.0.1:$port" "${services[@]}" \
-			"$change" --userspec=65532:65532 "$root" /orderworker "$@"
+			"$change" --userspec=65532:65532 "$root" /worker "$@"
 	}
 	in_root() { (exec_in_root "$@"); }
 	# exec, so that the signal reaches the program and not a shell before it.
@@ -131,7 +136,7 @@ if [ -z "${IMAGE_BINARY_ONLY:-}" ]; then
 	fi
 fi
 
-arguments=(--platform "$platform" -t "$image" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" --build-arg "CREATED=$created")
+arguments=(--platform "$platform" -t "$image" --build-arg "PACKAGE=$package" --build-arg "TITLE=$title" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" --build-arg "CREATED=$created")
 case $builder in
 docker)
 	docker build "${arguments[@]}" .

@@ -43,7 +43,7 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 	}
 	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID}
 	for try := 1; try <= maxTries; try++ {
-		if try > 1 && !k.last.found() && !pause(ctx, backoff(try-1)) {
+		if try > 1 && !pause(ctx, k.pauseAfter(try-1)) {
 			break
 		}
 		k.last = s.write(ctx, sess, p)
@@ -57,8 +57,13 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 	return worker.Outcome{}, k.giveUp(ctx)
 }
 
-// found reports whether the write was refused because a document stands there.
-func (w written) found() bool { return w.class == exists }
+// pauseAfter is the pause after a write that is worth another try.
+func (k *committer) pauseAfter(try int) time.Duration {
+	if k.last.class == exists {
+		return conflictPause
+	}
+	return backoff(try)
+}
 
 // committer carries one commit from write to write. It belongs to one goroutine.
 type committer struct {

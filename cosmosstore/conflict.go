@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/reason"
@@ -11,6 +12,10 @@ import (
 
 // maxConflicts is how often a create is refused and its document not found before the commit gives up.
 const maxConflicts = 2
+
+// conflictPause is the pause before a create is tried again that was refused by a document which cannot be found. One that has
+// expired may be gone by then.
+const conflictPause = 400 * time.Millisecond
 
 // handleConflict acts on a write that was refused because a document exists. Every path to "already committed" goes through it.
 // Neither an outcome nor an error means that nothing was found, so that the write is worth another try.
@@ -22,7 +27,7 @@ func (k *committer) handleConflict(ctx context.Context) (o worker.Outcome, end b
 	}
 	ids := k.plan.recordIDs()
 	// The document that refused the write comes first. When it cannot be read, as when it has expired, another one decides.
-	r, err := l.record(ctx, slices.Concat(ids[i:], ids[:i]), readPauses[:])
+	r, err := l.record(ctx, slices.Concat(ids[i:], ids[:i]))
 	if r == nil && err == nil && k.conflicts >= maxConflicts {
 		err = k.unread(ctx)
 	}
@@ -37,7 +42,7 @@ func (k *committer) handlePartConflict(ctx context.Context, l lookup) (o worker.
 		return worker.Outcome{Existing: r}, true, err
 	}
 	part := k.plan.docs[k.last.index]
-	f, err := l.one(ctx, part.id, nil)
+	f, err := l.one(ctx, part.id)
 	switch {
 	case err != nil:
 		return worker.Outcome{}, true, err
@@ -52,7 +57,7 @@ func (k *committer) handlePartConflict(ctx context.Context, l lookup) (o worker.
 
 // readBack looks whether the record exists after an answer that says nothing. Finding nothing is no error.
 func (k *committer) readBack(ctx context.Context) (*worker.Record, error) {
-	return k.lookup().record(ctx, k.plan.recordIDs(), readPauses[:1])
+	return k.lookup().record(ctx, k.plan.recordIDs())
 }
 
 // lookup reads what belongs to the message of the commit, as new as the last reply.

@@ -1,40 +1,51 @@
-// Package cosmosstore keeps the documents of messages in one container of an Azure Cosmos DB account, as [worker.Store]
-// demands. It uses azcosmos unmodified.
+// Package cosmosstore keeps the documents of messages in one container of an Azure Cosmos DB account. It is the [worker.Store]
+// of package worker, over an unmodified azcosmos.
+//
+//	store, err := cosmosstore.Open(ctx, cosmosstore.Options{
+//		Endpoint: "https://shop.documents.azure.com", Credential: credential, // of package azidentity
+//		Database: "shop", Container: "orders", // partition key path /pk
+//		Types: []string{"order", "line"},
+//	})
+//	if err != nil {
+//		return err // wrong options, or a container that does not fit: no waiting helps
+//	}
+//	defer store.Close()
+//	w, err := worker.New(worker.Config{}, broker, store, handler)
 //
 // # What it promises
 //
-// [Store.Commit] creates all documents of a message, or none, and at most once per key: the first of them, the guard, has
-// an id that belongs to the key alone, and its creation decides. One document is one conditional create; several are one
-// transactional batch that begins with the guard. When the guard exists already, the store returns what stands there, on
-// every path on which it can learn of it, and judges nothing itself: see [worker.Judge].
+// [Store.Commit] creates all documents of a message, or none, and at most once per key: the first of them carries the inbox
+// record and has an id that belongs to the key alone, so its creation decides. One document is one conditional create; several
+// are one transactional batch that begins with it. When it exists already, the store returns the stored record, on every path on
+// which it can learn of it, and judges nothing itself: see [worker.Judge].
 //
-// An error never means that the documents are not there unless it says so. [worker.UnavailableError] and its field
+// An error never means that the documents are not stored unless it says so. [worker.UnavailableError] and its field
 // Ambiguous say what is known; the same commit may be sent again at any time, since its attempt lets it recognise its own
 // document. Any number of processes may use one container. All methods may be called concurrently.
 //
-// The promise ends where the service's own does: an account with several write regions lets two creates of one id succeed,
-// so it is refused, at the start and, within the five minutes after which azcosmos reads the account again, while running (a
-// container that does not fit any more likewise, and as soon);
-// and a forced fail-over of an account with several regions and a consistency below strong may lose the newest documents,
-// so that their messages are new again.
+// The promise ends where the service's own does. An account with several write regions lets two creates of one id succeed, so
+// it is refused, at the start and while running, within the five minutes after which azcosmos reads the account again. A
+// container that does not fit any more is refused as soon. A forced fail-over of an account with several regions and a
+// consistency below strong may lose the newest documents, so that their messages are new again.
 //
 // # What a message becomes
 //
 // The content of each document is a member of its own, named by the type, so that nothing in it can override what the store
-// writes. The container's own partition key path takes the id of the guard.
+// writes. The container's own partition key path takes the id of the first document.
 //
 //	{ "id": "1042", "pk": "1042", "type": "order", "order": { ...content... },
 //	  "exactNumbers": { "/amount": "12345678901234567890" },
-//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "program": "shop", "programVersion": "1.4.0", "hash": "...", "parameters": {...}, "attempt": "...",
-//	               "sequenceNumber": 7, "enqueuedAt": "...", "committedAt": "...", "parts": ["line-1"] } }
+//	  "request": { "version": 1, "key": "1042", "messageId": "1042", "program": "shop", "programVersion": "1.4.0", "hash": "...",
+//	               "parameters": {...}, "attempt": "...", "sequenceNumber": 7, "enqueuedAt": "...", "committedAt": "...",
+//	               "parts": ["line-1"] } }
 //
 //	{ "id": "1042~part.line-1", "pk": "1042", "type": "line", "line": { ...content... },
 //	  "request": { "version": 1, "key": "1042", "messageId": "1042", "attempt": "...", "part": "line-1", "document": "1042", ... } }
 //
-// exactNumbers holds the text of numbers that the service would round, and partTTLs, beside parts, the times to live of
-// parts that have one. A later change of a document by others must leave request alone. With [Options.InboxRecords] the guard is
-// a document of its own, {"id": "1042~part.inbox-record", "type": "inboxRecord", "request": {...}, "ttl": ...}, and the others are as
-// above.
+// The member request of the first document is the inbox record. exactNumbers holds the text of numbers that the service would
+// round, and partTTLs, beside parts, the times to live of parts that have one. A later change of a document by others must leave
+// request alone. With [Options.InboxRecords] the inbox record is a document of its own,
+// {"id": "1042~part.inbox-record", "type": "inboxRecord", "request": {...}, "ttl": ...}, and the others are as above.
 //
 // # How the stored format evolves
 //
@@ -48,8 +59,8 @@
 //
 // A new message is one create or one batch. A duplicate is one refused create and one read, with inbox records two, and when it
 // has several documents one batch that reads the others: an order that lost a line is no duplicate. A document that no read
-// shows is looked for once more by a batch of one read, which the primary answers. Find reads the guard, and
-// the parts in one batch. The first call reads account and container before that. [worker.Outcome] counts what was sent.
+// shows is looked for once more by a batch of one read, which the primary answers. [Store.Find] is one read, and one batch for the
+// parts. The first call reads account and container before that. [worker.Outcome] counts what was sent.
 //
 // # Whose fault a refusal is
 //
@@ -59,44 +70,4 @@
 // refuses with 400; and it counts: when three messages with different keys were refused in a row, and no write was accepted
 // in between, the fault is the store's. Such a message is not blamed. What is left is a store that refuses every real write and
 // no other, while one or two keys are all that comes: their messages are blamed at their last delivery.
-//
-// # Which fault is covered by which test
-//
-//   - Statuses, substatuses and failures of the transport, on every operation: TestClassifyEveryStatusOnEveryOperation,
-//     TestClassifyEveryFailureOfTheTransport, TestEveryStatusThatStopsTheStoreCondemnsNoMessage.
-//   - A write whose answer is lost, over HTTP/1, HTTP/2 and in process: TestAWriteWhoseAnswerIsLostIsRecognisedAsOwn,
-//     TestOverSocketsALostAnswerIsRecognisedAsOwn, TestAWriteThatStaysAmbiguousIsReportedAsSuch,
-//     TestALostAnswerCostsOneRepeatedWriteAndNoMore.
-//   - Conflicts: TestEveryPathToAConflictEndsInARecordToBeJudged, TestFiftyCopiesAtOnceMakeOneOrder,
-//     TestWhateverStandsThereIsReadAndNeverTakenForEqual.
-//   - A conflict without a document: TestAConflictWithNothingToReadIsTriedOnceMoreAndThenGivenBack,
-//     TestAConflictOnAUniqueKeyIsGivenBackWithItsOwnReason, TestADocumentThatExpiredBeforeItsConflictWasReadIsCreatedAgain,
-//     TestALaggingReplicaIsNotTakenForAnAbsentDocument.
-//   - Reads that show nothing, of a region far behind or of a proxy that answers in place of the account, while writes go on:
-//     TestReadsThatShowNothingHideNoDuplicate, TestADocumentThatCanBeReadInNoWayIsTheStoresFault,
-//     TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage, TestAfterALostAnswerADocumentThatNoReadShowsIsRecognisedAsOwn,
-//     TestASessionTokenThatAGatewayDoesNotUnderstandIsLeftOut, TestHeadersWithoutSenseChangeNoJudgement, TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent,
-//     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
-//   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
-//     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,
-//     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate,
-//     TestAListOfPartsThatNobodyCommittedIsNotReadToItsEnd.
-//   - Limits: TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent, TestAServiceThatIsStricterThanTheEstimateDecides.
-//   - Throttling, contention, splits: TestAHintOfTheStoreIsPassedOnAndNotSleptThrough, TestAContendedCreateIsRepeatedShortly,
-//     TestAWriteThroughAPartitionSplitSucceeds, TestABatchThatIsContendedOrThrottledForAWhileIsCommitted.
-//   - Writes that are refused while reads are answered: TestAStoreThatAnswersReadsAndRefusesWritesCondemnsNoMessage,
-//     TestWritesThatAreRefusedForEveryKeyAreTheStoresFault.
-//   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore,
-//     TestCredentialsThatAreRefusedEverywhereCondemnNoMessage, TestRightsThatAreMissingAndArrive.
-//   - The account read: TestAFailedFirstAccountReadPoisonsNothing, TestAnAccountReadThatHangsHoldsNoCallLongerThanItsTime,
-//     TestAnAccountReadThatHangsLaterDelaysNothing, TestAReplyThatIsNotTheContainerSaysNothingOfIt,
-//     TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites.
-//   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
-//     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
-//   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,
-//     TestInboxRecordsThatAreForgottenTooEarlyAreToldOfAtTheStart, TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce,
-//     TestAnInboxRecordThatHasExpiredLetsNothingBeAppliedTwice; and a container that is changed while the store is busy:
-//     TestAContainerThatIsChangedUnderABusyStoreStopsTheWrites, TestReadingTheContainerAgainDelaysAndFailsNoWrite.
-//   - All at once, by seeds: TestRandomFaultsLoseAndDoubleNothing; and the contract of every store:
-//     TestTheStoreKeepsTheContract.
 package cosmosstore

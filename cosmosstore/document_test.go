@@ -10,6 +10,7 @@ import (
 
 	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/testenv/cosmosdb"
+	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
@@ -367,6 +368,62 @@ func TestAnInboxRecordThatHasExpiredLetsNothingBeAppliedTwice(t *testing.T) {
 		require.NoError(e.t, err)
 		require.Equal(e.t, "order", r.Type)
 		require.Equal(e.t, 2, e.account.Count(database, container))
+	})
+}
+
+// TestAnInboxRecordThatCannotBeReadIsDecidedByItsDocument blocks the create of an inbox record that no read shows.
+func TestAnInboxRecordThatCannotBeReadIsDecidedByItsDocument(t *testing.T) {
+	const body, record = `{"amount":40}`, "1~part.inbox-record"
+	// The look at the primary is the second batch of a commit, after its write, and the first of Find.
+	spoil := func(status int) func(e *env, batch int) {
+		return func(e *env, batch int) {
+			e.faults.Clear()
+			e.faults.Add(fault.On(history.ReadDocument).Key(record).Always().Before(fault.Reply(status, 0)))
+			e.faults.Add(fault.On(history.ExecuteBatch).Nth(batch).Before(fault.Reply(400, 0)))
+		}
+	}
+	for name, hide := range map[string]func(e *env, batch int){
+		"it has expired and is not purged": func(*env, int) { time.Sleep(2 * time.Hour) },
+		"its read is refused with 401":     spoil(401),
+		"its read is refused with 400":     spoil(400),
+		"it is answered with nothing":      spoil(204),
+		"it is said to be absent":          spoil(404),
+	} {
+		s := withInboxRecords(time.Hour)
+		s.account = func(o *cosmosdb.Options) { o.ExpiredBlocksCreate = true }
+		for _, lost := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, a line is lost: %t", name, lost), func(t *testing.T) {
+				inBubble(t, s, func(e *env) {
+					e.commit(commit("1", body, lines(2)...))
+					want := worker.Duplicate
+					if lost {
+						e.account.DeleteDocument(database, container, "1~part.line-1")
+						want = worker.Incomplete
+					}
+					hide(e, 2)
+					again := commit("1", body, lines(2)...)
+					require.Equal(e.t, want, judge(again, e.commit(again), body))
+					hide(e, 2)
+					other := commit("1", `{"amount":41}`, lines(2)...)
+					require.Equal(e.t, worker.Conflict, judge(other, e.commit(other), `{"amount":41}`))
+					hide(e, 1)
+					r, err := e.store.Find(e.ctx(), "1")
+					require.NoError(e.t, err)
+					require.Equal(e.t, again.Fingerprint.Hash, r.Fingerprint.Hash)
+				})
+			})
+		}
+	}
+	t.Run("nothing decides", func(t *testing.T) {
+		s := withInboxRecords(time.Hour)
+		s.account = func(o *cosmosdb.Options) { o.ExpiredBlocksCreate = true }
+		inBubble(t, s, func(e *env) {
+			e.commit(commit("1", body))
+			time.Sleep(2 * time.Hour)
+			e.account.DeleteDocument(database, container, "1")
+			_, err := e.store.Commit(e.ctx(), commit("1", body))
+			require.Equal(e.t, reason.ConflictUnread, requireAs[*worker.UncertainError](e.t, err).Reason)
+		})
 	})
 }
 

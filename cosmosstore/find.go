@@ -29,7 +29,7 @@ func (s *Store) lookup(ctx context.Context, documentID string) (lookup, error) {
 }
 
 func (l lookup) find(ctx context.Context) (worker.Record, error) {
-	r, err := l.record(ctx, l.sess.layout.recordIDs(l.documentID), nil)
+	r, err := l.record(ctx, l.sess.layout.recordIDs(l.documentID))
 	switch {
 	case err != nil:
 		return worker.Record{}, err

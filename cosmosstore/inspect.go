@@ -57,7 +57,7 @@ func (s *Store) inspect(ctx context.Context, documentID string) (Inspection, err
 	}
 	i := Inspection{Record: r}
 	for _, p := range storedParts(l.sess.layout, r) {
-		f, err := l.one(ctx, p.id, nil)
+		f, err := l.one(ctx, p.id)
 		if err != nil {
 			return i, err
 		}

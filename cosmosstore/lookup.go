@@ -3,7 +3,6 @@ package cosmosstore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -11,9 +10,8 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// readPauses are the pauses between the reads of a document that refused a create and that no replica shows. A replica
-// catches up within milliseconds; an expired document is gone when the create is tried once more.
-var readPauses = [...]time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond}
+// againPause is the pause before an absence is believed that the primary did not confirm.
+const againPause = 50 * time.Millisecond
 
 // lookup reads what is stored for one message. It is the only way in which documents are read.
 type lookup struct {
@@ -31,36 +29,26 @@ type found struct {
 	token string
 }
 
-// one looks for a document: by a read, by another after each of the pauses while nothing is learnt, and at last at the primary.
-func (l lookup) one(ctx context.Context, id string, pauses []time.Duration) (found, error) {
-	var g reading
-	for i := 0; ; i++ {
-		g = l.store.read(ctx, l.sess, l.documentID, id, l.token)
-		switch g.class {
-		case done:
-			if d, ok := parseDocument(id, g.body); ok {
-				return found{d, g.body, g.session}, nil
-			}
-			g.class, g.answer.text = senseless, "the reply is not the document that was asked for"
-			l.store.report(ctx, opRead, g.answer, l.documentID)
-		case absent, senseless:
-		case lagging:
-			l.token = "" // what a read without a token finds is true too
-		case refused:
-			if l.token == "" || g.answer.status != http.StatusBadRequest {
-				return l.atPrimary(ctx, id, g)
-			}
-			l.token = "" // a gateway that does not understand the token answers like this
-		default:
-			return found{}, l.failed(ctx, g)
-		}
-		if i >= len(pauses) {
-			return l.atPrimary(ctx, id, g)
-		}
-		if !pause(ctx, pauses[i]/2+rand.N(pauses[i])) {
-			return found{}, l.outOfTime(ctx)
-		}
+// one looks for a document: by a read, and where that does not show it, since a replica or a region may lag behind, at the
+// primary.
+func (l lookup) one(ctx context.Context, id string) (found, error) {
+	g := l.store.read(ctx, l.sess, l.documentID, id, l.token)
+	if g.class == refused && g.answer.status == http.StatusBadRequest && l.token != "" {
+		l.token = "" // a gateway that does not understand the token answers like this
+		g = l.store.read(ctx, l.sess, l.documentID, id, "")
 	}
+	switch g.class {
+	case done:
+		if d, ok := parseDocument(id, g.body); ok {
+			return found{d, g.body, g.session}, nil
+		}
+		g.class, g.answer.text = senseless, "the reply is not the document that was asked for"
+		l.store.report(ctx, opRead, g.answer, l.documentID)
+	case absent, lagging, senseless, refused:
+	default:
+		return found{}, l.failed(ctx, g)
+	}
+	return l.atPrimary(ctx, id, g)
 }
 
 // atPrimary is the last look for a document, after the last read came to g. When the primary gives no answer, as with a role
@@ -87,7 +75,7 @@ func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, err
 
 // again reads a document a second time, and takes anything but the document for its absence.
 func (l lookup) again(ctx context.Context, id string) (found, error) {
-	if !pause(ctx, readPauses[1]) {
+	if !pause(ctx, againPause) {
 		return found{}, l.outOfTime(ctx)
 	}
 	g := l.store.read(ctx, l.sess, l.documentID, id, l.token)
@@ -110,12 +98,11 @@ func (l lookup) outOfTime(ctx context.Context) error {
 }
 
 // record returns the record of the message from the first of the documents with these ids that can be read, each of which may
-// carry it, or nil when there is none. The pauses are those of the first.
-func (l lookup) record(ctx context.Context, ids []string, pauses []time.Duration) (*worker.Record, error) {
+// carry it, or nil when there is none.
+func (l lookup) record(ctx context.Context, ids []string) (*worker.Record, error) {
 	var unread error
 	for _, id := range ids {
-		f, err := l.one(ctx, id, pauses)
-		pauses = nil
+		f, err := l.one(ctx, id)
 		switch {
 		case isUncertain(err): // another document of the commit may decide
 			unread = err
@@ -144,7 +131,7 @@ func (l lookup) complete(ctx context.Context, r stored) (*worker.Record, error) 
 		return &r.Record, nil
 	}
 	if own {
-		first, err := l.one(ctx, l.documentID, nil)
+		first, err := l.one(ctx, l.documentID)
 		if err != nil && !isUncertain(err) {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func (l lookup) addMissing(ctx context.Context, r *stored) error {
 	g.SetLimit(partReads)
 	for i, name := range parts {
 		g.Go(func() error {
-			f, err := l.one(gctx, identity.PartDocumentID(l.documentID, name), nil)
+			f, err := l.one(gctx, identity.PartDocumentID(l.documentID, name))
 			missing[i] = !f.writtenBy(r.Attempt)
 			return err
 		})

@@ -115,6 +115,28 @@ func TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites(t *testing.T) {
 	})
 }
 
+// TestNoTryOfAWriteInFlightGoesToAnAccountWithSeveralWriteRegions lets azcosmos read the account while the first try of a commit
+// is refused for a moment: the next try, of azcore or of the store, would be a create that another region accepts too.
+func TestNoTryOfAWriteInFlightGoesToAnAccountWithSeveralWriteRegions(t *testing.T) {
+	for name, refusal := range map[string]fault.Action{"repeated by azcore": fault.Throttle(time.Second), "repeated by the store": fault.Reply(449, 0)} {
+		for op, parts := range map[string]int{history.CreateDocument: 0, history.ExecuteBatch: 1} {
+			t.Run(name+", "+op, func(t *testing.T) {
+				inBubble(t, setup{}, func(e *env) {
+					e.commit(commit("1", `{}`))
+					e.account.SetMultiWrite(true)
+					time.Sleep(6 * time.Minute)
+					refusal.Delay = time.Second
+					e.faults.Add(fault.On(op).Before(refusal), fault.On(history.ReadAccount).Before(fault.Wait(100*time.Millisecond)))
+					_, err := e.store.Commit(e.ctx(), commit("2", `{}`, lines(parts)...))
+					require.Contains(e.t, requireAs[*worker.MisconfiguredError](e.t, err).Fix, "multi-region writes")
+					require.Equal(e.t, 2, e.faults.Struck(), "the first try was sent")
+					require.Equal(e.t, 1, e.account.Count(database, container), "the second was not")
+				})
+			})
+		}
+	}
+}
+
 func TestAContainerThatDoesNotFitIsRefused(t *testing.T) {
 	tests := []struct {
 		name         string

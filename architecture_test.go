@@ -33,6 +33,7 @@ var arrows = []struct {
 	because  string
 }{
 	{"./cmd/orderworker", []string{module + "testenv", module + "worker/storetest", module + "worker/workertest", "testing"}, "emulators and test helpers have no business in production"},
+	{"./docs/examples/...", []string{module + "testenv", module + "worker/storetest", "testing"}, "an example is a program like any other"},
 	{"./worker", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv", "testing"}, "the engine works with any store"},
 	{"./internal/deadletter/...", []string{"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos", module + "cosmosstore", module + "testenv"}, "the review works with any store"},
 	{"./worker/admission", []string{module + "cosmosstore", module + "testenv", "net/http/httptest"}, "admission is a pure function of a message"},

@@ -46,7 +46,6 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 		Program:          c.program.Name,
 		Version:          c.program.Version,
 		Logger:           log,
-		Observer:         c.onlooker(log),
 		TracerProvider:   t.tracers,
 		MeterProvider:    t.meters,
 	}, err

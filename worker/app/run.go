@@ -60,9 +60,10 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 		return withCode(exitUsage, err)
 	}
 	log := t.newLogger(cfg, sys.stdout)
-	reportTelemetryFaults(slog.New(cfg.logHandler(sys.stdout)))
+	reportTelemetryFaults(cfg.logger(sys.stdout))
 	defer flush(t, log, abort)
-	w, closeStore, err := cfg.newWorker(ctx, t, log)
+	outcomes := newSummary(log)
+	w, closeStore, err := cfg.newWorker(ctx, t, log, outcomes)
 	if err != nil {
 		return err
 	}
@@ -72,6 +73,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 		return err
 	}
 	defer stopHealth()
+	defer outcomes.start()()
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	select {
@@ -113,10 +115,14 @@ func stopSignals(ctx context.Context) (stopping context.Context, abort <-chan st
 }
 
 // newWorker builds the worker and the store that it uses.
-func (c config) newWorker(ctx context.Context, t *telemetry, log *slog.Logger) (*worker.Worker, func(), error) {
+func (c config) newWorker(ctx context.Context, t *telemetry, log *slog.Logger, outcomes *summary) (*worker.Worker, func(), error) {
 	workerConfig, err := c.workerConfig(t, log)
 	if err != nil {
 		return nil, nil, withCode(exitUsage, err)
+	}
+	workerConfig.Observer = outcomes
+	if reader := c.commitLogger(log); reader != nil {
+		workerConfig.Observer = worker.ObserverFunc(func(e worker.Event) { outcomes.Observe(e); reader.Observe(e) })
 	}
 	k, err := newConnector(c)
 	if err != nil {

@@ -128,6 +128,9 @@ func (c config) logHandler(out io.Writer) slog.Handler {
 	return slog.NewJSONHandler(out, options)
 }
 
+// logger writes lines to out alone.
+func (c config) logger(out io.Writer) *slog.Logger { return slog.New(c.logHandler(out)) }
+
 func (c config) level() slog.Level {
 	var level slog.Level
 	// The settings allow only words that UnmarshalText knows.

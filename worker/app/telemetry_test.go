@@ -57,7 +57,7 @@ func TestOneExporterStartsOneSignal(t *testing.T) {
 // The handlers of OpenTelemetry are globals, so this test does not run beside others.
 func TestFaultsOfTelemetryAreLogLines(t *testing.T) {
 	var out bytes.Buffer
-	reportTelemetryFaults(slog.New(config{logLevel: "info", logFormat: "json"}.logHandler(&out)))
+	reportTelemetryFaults(config{logLevel: "info", logFormat: "json"}.logger(&out))
 	defer reportTelemetryFaults(slog.New(slog.DiscardHandler))
 	otel.Handle(errors.New("the collector is away"))
 	var line map[string]any

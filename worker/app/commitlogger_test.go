@@ -26,7 +26,7 @@ func TestAPersonSeesEachMessageThatEndsWell(t *testing.T) {
 			t.Parallel()
 			c := config{logFormat: tt.format, logLevel: tt.level}
 			var out bytes.Buffer
-			o := c.onlooker(slog.New(c.logHandler(&out)))
+			o := c.commitLogger(slog.New(c.logHandler(&out)))
 			require.Equal(t, tt.shown, o != nil)
 			if !tt.shown {
 				return

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/orderworker/orderworker/worker"
+)
+
+const (
+	// eventSummary is the event of the line. Queries match it.
+	eventSummary = "summary"
+	// summaryInterval is how often the line is written while anything happens.
+	summaryInterval = time.Minute
+)
+
+// A summary counts outcomes and logs them once a minute, so that success is visible although a message that ends well has no
+// line of its own.
+type summary struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	since  time.Time                // guarded by mu
+	counts map[worker.EventKind]int // guarded by mu
+}
+
+func newSummary(log *slog.Logger) *summary {
+	return &summary{log: log, since: time.Now(), counts: map[worker.EventKind]int{}}
+}
+
+// summaryKeys are the counts of a line, all of them in each line.
+func summaryKeys() []worker.EventKind {
+	return []worker.EventKind{
+		worker.EventReceived, worker.EventCreated, worker.EventOwn, worker.EventDuplicate, worker.EventIgnored, worker.EventConflict,
+		worker.EventDeadLettered, worker.EventAbandoned, worker.EventNotSettled,
+	}
+}
+
+// Observe implements [worker.Observer].
+func (s *summary) Observe(e worker.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[e.Kind]++
+}
+
+// report logs what happened since the last report, and nothing when that is nothing.
+func (s *summary) report() {
+	s.mu.Lock()
+	counts, since := s.counts, s.since
+	s.counts, s.since = map[worker.EventKind]int{}, time.Now()
+	s.mu.Unlock()
+	total, attrs := 0, []slog.Attr{slog.String("event", eventSummary)}
+	for _, kind := range summaryKeys() {
+		total += counts[kind]
+		attrs = append(attrs, slog.Int(string(kind), counts[kind]))
+	}
+	if total > 0 {
+		attrs = append(attrs, slog.Float64("duration_seconds", time.Since(since).Seconds()))
+		s.log.LogAttrs(context.Background(), slog.LevelInfo, "messages by outcome", attrs...)
+	}
+}
+
+// start reports every minute until the function that it returns is called, which reports once more.
+func (s *summary) start() (stop func()) {
+	ticker, quit := time.NewTicker(summaryInterval), make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			select {
+			case <-ticker.C:
+				s.report()
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(quit)
+		running.Wait()
+		s.report()
+	}
+}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/orderworker/orderworker/internal/tokenerror"
 )
 
 // The headers of a reply that the store reads, in the form in which net/http keeps them.
@@ -53,7 +55,7 @@ type answer struct {
 // Nothing of it quotes a URL or a body: both hold the ids of messages.
 func answerTo(err error) answer {
 	if e, ok := errors.AsType[*tokenError](err); ok {
-		return answer{failure: noToken, text: "no token for the account: " + tokenText(e.error)}
+		return answer{failure: noToken, text: "no token for the account: " + tokenerror.Text(e.error)}
 	}
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		if e.RawResponse == nil {

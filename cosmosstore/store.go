@@ -3,7 +3,6 @@ package cosmosstore
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -59,20 +59,7 @@ func (s *Store) report(ctx context.Context, op operation, a answer, documentID s
 		slog.String(keyActivity, a.activity), slog.String(keyDocument, documentID), slog.String(keyCause, a.text))
 }
 
-// pause waits for d and reports whether it did: false means that ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// backoff is a random part of a bound that doubles with every try, from 1: so that writers that met do not meet again.
-func backoff(try int) time.Duration {
-	const first, most = 50 * time.Millisecond, time.Second
-	return rand.N(min(first<<min(try-1, 10), most)) + time.Millisecond
+// writeBackoff returns the backoff between the writes of one commit, so that writers that met do not meet again.
+func writeBackoff() backoff.Policy {
+	return backoff.Policy{Base: 50 * time.Millisecond, Max: time.Second}
 }

@@ -49,6 +49,8 @@ type answer struct {
 	activity   string
 	// text says for people what happened when there is no status.
 	text string
+	// explanation is what the service says of a 401 or 403.
+	explanation explanation
 }
 
 // answerTo reads an error of azcosmos, or of the transport below it. It is the only place that looks inside such errors.
@@ -80,6 +82,8 @@ func answerOf(r *http.Response) answer {
 		substatus:  number(r.Header.Get(headerSubstatus)),
 		retryAfter: time.Duration(number(r.Header.Get(headerRetryAfter))) * time.Millisecond,
 		activity:   r.Header.Get(headerActivity),
+
+		explanation: explained(r),
 	}
 }
 
@@ -150,6 +154,9 @@ func (a answer) String() string {
 	}
 	if a.activity != "" {
 		s += ", activity " + a.activity
+	}
+	if a.explanation.said != "" {
+		s += ", " + strconv.Quote(a.explanation.said)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package cosmosstore
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -56,7 +57,7 @@ const (
 func (s *Store) report(ctx context.Context, op operation, a answer, documentID string) {
 	s.log.LogAttrs(ctx, slog.LevelWarn, "unexpected answer of the store",
 		slog.String(keyOperation, string(op)), slog.Int(keyStatus, a.status), slog.Int(keySubstatus, a.substatus),
-		slog.String(keyActivity, a.activity), slog.String(keyDocument, documentID), slog.String(keyCause, a.text))
+		slog.String(keyActivity, a.activity), slog.String(keyDocument, documentID), slog.String(keyCause, cmp.Or(a.text, a.explanation.said)))
 }
 
 // writeBackoff returns the backoff between the writes of one commit, so that writers that met do not meet again.

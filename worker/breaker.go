@@ -247,7 +247,8 @@ func (b *breaker) probeWait() time.Duration {
 	defer b.mu.Unlock()
 	wait := time.Duration(0)
 	if b.state != breakerStarting {
-		wait = b.config.backoff().Wait(b.probes)
+		// A floor lets the commits in hand get in line first, so that a probe finds them.
+		wait = b.config.ProbeBase/8 + fullJitter(b.config.ProbeBase, b.config.ProbeMax, b.probes)
 		b.probes++
 	}
 	return max(wait, time.Until(b.hint))

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,7 +61,10 @@ func newConditions(observe func(Event)) *conditions {
 
 // set tells that a part is not ready. There is one event for each incident, the first; what follows replaces only what
 // health shows.
-func (c *conditions) set(part, detail string) {
+func (c *conditions) set(part, detail string, err error) {
+	if err != nil {
+		detail += ": " + clip(err.Error(), maxDescription)
+	}
 	c.mu.Lock()
 	p := Problem{Part: part, Detail: detail, Since: time.Now()}
 	if old, known := c.problems[part]; known {
@@ -75,17 +79,24 @@ func (c *conditions) set(part, detail string) {
 	}
 }
 
-// clear tells that a part is ready. The event comes when all of them are.
+// clear tells that a part is ready. Each incident has an event of its own at its end, which says what is still not ready:
+// parts fail together and recover one after the other. A start has one event, when all parts are ready.
 func (c *conditions) clear(part string) {
 	c.mu.Lock()
 	p, known := c.problems[part]
+	told := c.told[part]
 	delete(c.problems, part)
 	delete(c.told, part)
-	ready := len(c.problems) == 0
+	rest := slices.Sorted(maps.Keys(c.problems))
 	c.mu.Unlock()
-	if known && ready {
-		c.observe(Event{Kind: EventReady, Reason: part, Duration: time.Since(p.Since)})
+	if !known || !told && len(rest) > 0 {
+		return
 	}
+	e := Event{Kind: EventReady, Reason: part, Duration: time.Since(p.Since)}
+	if len(rest) > 0 {
+		e.Detail = "still not ready: " + strings.Join(rest, ", ")
+	}
+	c.observe(e)
 }
 
 // list returns the problems in the order of their parts.

@@ -64,6 +64,9 @@ func lineOf(e Event) (slog.Level, string, bool) {
 	case EventNotReady:
 		return slog.LevelError, "worker is not ready", true
 	case EventReady:
+		if e.Detail != "" {
+			return slog.LevelInfo, "a part of the worker is ready again", true
+		}
 		return slog.LevelInfo, "worker is ready", true
 	case EventStarted:
 		return slog.LevelInfo, "worker started", true

@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-
-	"github.com/orderworker/orderworker/internal/backoff"
-	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 // A settlement says what is known of a settlement that was tried.
@@ -47,11 +44,11 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 	if d.link != nil && w.connection.uses(d.link) {
 		l := d.link
 		d.link = nil // once per object: a second call would return nil without doing anything
-		switch fault := faultOf(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), oneTry))); fault {
-		case brokerfault.None:
+		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), oneTry))); fault {
+		case faultNone:
 			l.proven.Store(true)
 			return settleDone
-		case brokerfault.LockLost:
+		case faultLockLost:
 			return settleLockLost
 		default:
 			doubt = true
@@ -68,7 +65,7 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 // settleByToken is the second phase. Doubt tells that the first may have had its effect.
 func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note deadLetterNote, doubt bool) settlement {
 	for try := 0; a == complete || try < maxSettleTries; try++ {
-		if try > 0 && !backoff.Sleep(ctx, settleBackoff().Wait(try)) {
+		if try > 0 && !sleep(ctx, fullJitter(200*time.Millisecond, 5*time.Second, try)) {
 			break
 		}
 		l, err := w.connection.get(ctx)
@@ -84,11 +81,11 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 		}
 		m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
 		err = w.settleOnce(ctx, l, m, a, note, timeout)
-		switch faultOf(err) {
-		case brokerfault.None:
+		switch classifyBroker(err) {
+		case faultNone:
 			l.worked()
 			return settleDone
-		case brokerfault.LockLost:
+		case faultLockLost:
 			l.worked()
 			if doubt {
 				return settleUnknown
@@ -105,15 +102,8 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 	return settleUnknown
 }
 
-// settleBackoff returns the backoff between tries by lock token.
-func settleBackoff() backoff.Policy {
-	return backoff.Policy{Base: 200 * time.Millisecond, Max: 5 * time.Second}
-}
-
 // tooMuch reports whether a fault may be the size of the note rather than the state of the link.
-func tooMuch(f brokerfault.Fault) bool {
-	return f == brokerfault.TooLarge || f == brokerfault.Quota || f == brokerfault.Unknown
-}
+func tooMuch(f brokerFault) bool { return f == faultTooLarge || f == faultQuota || f == faultUnknown }
 
 // settleTime is how long a settlement may take: as long as the lock lasts, and less once the worker must stop now.
 func (w *Worker) settleTime(d *delivery) time.Duration {

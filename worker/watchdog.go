@@ -5,9 +5,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-
-	"github.com/orderworker/orderworker/internal/backoff"
-	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 const (
@@ -64,7 +61,7 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 	f := finding{deaf: now.Sub(s.since) >= deafAfter}
 	if !now.Before(s.next) {
 		f.replace = replacedSilent
-		s.next = now.Add(backoff.Policy{Base: time.Minute, Max: 15 * time.Minute}.Bound(s.replaced))
+		s.next = now.Add(doubled(time.Minute, 15*time.Minute, s.replaced))
 		s.replaced++
 	}
 	return s, f
@@ -98,9 +95,9 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 	w.suspicion = s
 	switch {
 	case f.noAnswer:
-		w.conditions.set(partBroker, "the queue cannot be looked at. "+brokerfault.Connection.Advice())
+		w.conditions.set(partBroker, "the queue cannot be looked at. "+faultConnection.advice(), nil)
 	case f.deaf:
-		w.conditions.set(partNotReceiving, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive")
+		w.conditions.set(partNotReceiving, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive", nil)
 	case seen.waiting == 0:
 		w.conditions.clear(partNotReceiving)
 	}
@@ -140,7 +137,7 @@ func (w *Worker) look(ctx context.Context, l *link) sighting {
 	for range peekPages {
 		page, err := w.peek(ctx, l, from, peekPage)
 		switch {
-		case faultOf(err) == brokerfault.Panic:
+		case classifyBroker(err) == faultPanic:
 			return sighting{waiting: from + 1}
 		case err != nil:
 			return sighting{failed: true}

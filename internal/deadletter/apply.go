@@ -5,11 +5,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/orderworker/orderworker/internal/backoff"
 )
 
 // Pace says how fast many letters are dealt with, and when to stop.
@@ -269,18 +268,23 @@ func (r *run) group(ctx context.Context, letters []*DeadLetter) {
 		if len(down) == 0 {
 			return
 		}
-		wait = max(wait, storeBackoff().Wait(try))
+		wait = max(wait, backoff(try))
 		r.progress(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
-		if !backoff.Sleep(ctx, wait) {
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
 			return
+		case <-timer.C:
 		}
 		letters = down
 	}
 }
 
-// storeBackoff returns the backoff while the store cannot be used.
-func storeBackoff() backoff.Policy {
-	return backoff.Policy{Base: time.Second, Max: 30 * time.Second, Floor: 250 * time.Millisecond}
+// backoff is a wait with full jitter that grows to half a minute.
+func backoff(try int) time.Duration {
+	most := min(time.Second<<min(try, 10), 30*time.Second)
+	return most/4 + rand.N(most)
 }
 
 // once deals with each letter once. It returns those for which the store was down, and how long it asked to wait. Letters

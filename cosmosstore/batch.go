@@ -24,7 +24,7 @@ func (r batchResult) answer(activity string) answer {
 
 // batchVerdict is what a whole batch came to.
 type batchVerdict struct {
-	// class is exists for a document that stands in the way.
+	// class is exists for a document that exists.
 	class class
 	// index is the operation that decided, where class is its class.
 	index int
@@ -40,14 +40,14 @@ func parseBatch(body []byte) []batchResult {
 }
 
 // blame is the order in which the classes of the operations decide. What lets the whole batch be sent again comes first.
-var blame = [...]class{contended, unavailable, unclear, exists, tooLarge, partitionFull, misconfigured, refused, senseless}
+var blame = [...]class{contended, unavailable, ambiguous, exists, tooLarge, partitionFull, misconfigured, refused, unexpected}
 
 // judgeBatch says what a batch of n creates came to whose reply had this HTTP status. The first records operations create
 // documents that can be judged. It is a pure function: only the codes of the operations count, and the HTTP status only
 // where it contradicts them.
 func judgeBatch(status int, results []batchResult, n, records int) batchVerdict {
 	if len(results) != n {
-		return batchVerdict{class: senseless}
+		return batchVerdict{class: unexpected}
 	}
 	classes := make([]class, n)
 	created := 0
@@ -66,7 +66,7 @@ func judgeBatch(status int, results []batchResult, n, records int) batchVerdict 
 	case created == n && status == http.StatusOK:
 		return batchVerdict{class: done}
 	case created > 0:
-		return batchVerdict{class: senseless}
+		return batchVerdict{class: unexpected}
 	}
 	for _, b := range blame {
 		for i, c := range classes {
@@ -75,5 +75,5 @@ func judgeBatch(status int, results []batchResult, n, records int) batchVerdict 
 			}
 		}
 	}
-	return batchVerdict{class: senseless} // every operation says that another one failed
+	return batchVerdict{class: unexpected} // every operation says that another one failed
 }

@@ -21,7 +21,7 @@ type class int
 const (
 	// done: the operation had its effect, or the document was read.
 	done class = iota + 1
-	// exists: a document with the id, or with a unique key, stands there.
+	// exists: a document with the id, or with a unique key, exists already.
 	exists
 	// absent: there is no such document, or a replica has not seen it yet.
 	absent
@@ -29,10 +29,10 @@ const (
 	lagging
 	// contended: nothing happened, and a short random wait helps.
 	contended
-	// unclear: a write may have happened. The same write may be repeated, since it carries its nonce.
-	unclear
-	// senseless: an answer that does not belong to the question. A write may have happened.
-	senseless
+	// ambiguous: a write may have happened. The same write may be repeated, since it carries its nonce.
+	ambiguous
+	// unexpected: an answer that does not belong to the question. A write may have happened.
+	unexpected
 	// unavailable: nothing happened, and the store cannot be used now.
 	unavailable
 	// tooLarge: the documents are larger than the store takes.
@@ -70,7 +70,7 @@ func classify(op operation, a answer) class {
 		return misconfigured
 	}
 	if op == opCreate || op == opBatch {
-		return unclear
+		return ambiguous
 	}
 	return unavailable
 }
@@ -87,7 +87,7 @@ func classifyStatus(op operation, a answer) class {
 	case http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		if write {
-			return unclear
+			return ambiguous
 		}
 		return unavailable
 	case statusRetryWith:
@@ -106,12 +106,12 @@ func classifyStatus(op operation, a answer) class {
 		if op == opCreate || op == opBatchCreate {
 			return exists
 		}
-		return senseless
+		return unexpected
 	case http.StatusFailedDependency:
 		if op == opBatchCreate {
 			return rolledBack
 		}
-		return senseless
+		return unexpected
 	}
 	return classifyOther(op, a.status)
 }
@@ -132,11 +132,11 @@ func classifyOther(op operation, status int) class {
 		if op == opRead || op == opReadContainer {
 			return unavailable
 		}
-		return unclear
+		return ambiguous
 	case status >= 400:
 		return refused
 	}
-	return senseless
+	return unexpected
 }
 
 func classifyForbidden(substatus int) class {

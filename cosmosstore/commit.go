@@ -87,15 +87,15 @@ func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err e
 		return worker.Outcome{Created: true}, true, nil
 	case exists:
 		return k.handleConflict(ctx)
-	case unclear, contended:
+	case ambiguous, contended:
 		return worker.Outcome{}, false, nil
 	}
 	if w.class != unavailable {
 		k.store.report(ctx, w.op, w.answer, k.documentID)
 	}
-	if w.class == senseless || k.stats.ambiguous() && blamesMessage(w.class) {
+	if w.class == unexpected || k.stats.ambiguous() && blamesMessage(w.class) {
 		// The answer says nothing, or an earlier one was lost: the documents may be there.
-		if r, err := k.readBack(ctx); r != nil || err != nil || w.class == senseless {
+		if r, err := k.readBack(ctx); r != nil || err != nil || w.class == unexpected {
 			return worker.Outcome{Existing: r}, r != nil || err != nil, err
 		}
 	}
@@ -105,7 +105,7 @@ func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err e
 // blamesMessage reports whether a class of answer speaks against one message and not against the store.
 func blamesMessage(c class) bool { return c == refused || c == tooLarge || c == partitionFull }
 
-// fail is the error for a last write that no other try will cure.
+// fail is the error for a last write that no other try will change.
 func (k *committer) fail(ctx context.Context) error {
 	w := k.last
 	doubtful := w.class == refused || w.class == tooLarge && !k.plan.large()
@@ -150,12 +150,12 @@ func (k *committer) giveUp(ctx context.Context) error {
 	switch {
 	case w.class == exists && ctx.Err() == nil:
 		return k.unread(ctx)
-	case w.class == senseless && ctx.Err() == nil:
+	case w.class == unexpected && ctx.Err() == nil:
 		if err := k.storesFault(ctx); err != nil {
 			return err
 		}
 		return uncertain(reason.NeverStorable, &answerError{op: w.op, answer: w.answer},
-			"The store answered the %s of %d documents without sense (%v) %d times, and they are not there. Find what answers in its place, "+
+			"The store gave an unexpected response to the %s of %d documents (%v) %d times, and they are not stored. Find what answers in its place, "+
 				"such as a proxy, and reprocess this message.", w.op, len(k.plan.docs), w.answer, maxTries)
 	}
 	a := w.answer

@@ -12,8 +12,8 @@ import (
 	"github.com/orderworker/orderworker/internal/storable"
 )
 
-// incompatibleError marks a MisconfiguredError that only a change of account, container or options can cure, while other
-// misconfigurations, such as missing rights, may cure themselves when what was set up takes effect.
+// incompatibleError marks a MisconfiguredError that only a change of account, container or options can fix, while other
+// misconfigurations, such as missing rights, may end by themselves when what was set up takes effect.
 type incompatibleError struct{ text string }
 
 func (e *incompatibleError) Error() string { return "cosmosstore: " + e.text }
@@ -43,7 +43,7 @@ func containerFindings(p azcosmos.ContainerProperties, o Options) []Finding {
 	}
 	if ip := p.IndexingPolicy; ip != nil && indexesAll(*ip) {
 		found = append(found, Finding{Severity: Warning,
-			Text: "the container indexes every property, which makes each create dearer by about 0.2 request units per value",
+			Text: "the container indexes every property, which makes each create cost about 0.2 request units more per value",
 			Fix:  "Exclude the path /* unless you query the documents; the store reads by id alone."})
 	}
 	return found

@@ -79,16 +79,16 @@ func (l *Journal) Append(ctx context.Context, e JournalEntry) error {
 		last = s.write(ctx, sess, p)
 		switch last.class {
 		case done, exists:
-			// The id belongs to this entry alone: what stands there is an earlier try.
+			// The id belongs to this entry alone: what is stored is an earlier try.
 			return nil
-		case unclear, contended, senseless:
+		case ambiguous, contended, unexpected:
 			continue
 		case misconfigured:
 			s.forget(sess)
 		}
 		break
 	}
-	return outOfTime(ctx, storeError(last.op, last.class, last.answer, last.class == unclear))
+	return outOfTime(ctx, storeError(last.op, last.class, last.answer, last.class == ambiguous))
 }
 
 // entryPlan is the one document of an entry.
@@ -135,7 +135,7 @@ func (l *Journal) Entries(ctx context.Context, q JournalQuery) iter.Seq2[Journal
 	}
 }
 
-// partitionsOf returns the logical partitions in which a query looks, the newest first. One that is empty stands for all.
+// partitionsOf returns the logical partitions in which a query looks, the newest first. An empty name means all.
 func partitionsOf(l layout, q JournalQuery) []string {
 	if l.byID() {
 		return []string{""}

@@ -42,9 +42,9 @@ func (l lookup) one(ctx context.Context, id string) (found, error) {
 		if d, ok := parseDocument(id, g.body); ok {
 			return found{d, g.body, g.session}, nil
 		}
-		g.class, g.answer.text = senseless, "the reply is not the document that was asked for"
+		g.class, g.answer.text = unexpected, "the reply is not the document that was asked for"
 		l.store.report(ctx, opRead, g.answer, l.documentID)
-	case absent, lagging, senseless, refused:
+	case absent, lagging, unexpected, refused:
 	default:
 		return found{}, l.failed(ctx, g)
 	}
@@ -67,7 +67,7 @@ func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, err
 		return l.again(ctx, id)
 	case g.class == lagging:
 		return found{}, l.failed(ctx, g)
-	case g.class == senseless && p.class == misconfigured:
+	case g.class == unexpected && p.class == misconfigured:
 		return found{}, l.failed(ctx, p)
 	}
 	return found{}, l.store.unreadable(ctx, l.sess, g.answer, l.documentID)

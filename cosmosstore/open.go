@@ -10,7 +10,7 @@ import (
 
 // Open checks the options, reporting all faults at once, and tries to reach the container within ctx.
 //
-// It fails only for what no waiting can cure: wrong options, an account that takes writes in several regions, a container
+// It fails only for what no waiting can fix: wrong options, an account that takes writes in several regions, a container
 // that does not fit. A store that cannot be reached yet, or may not be used yet, is returned nevertheless: it connects with
 // the first call that succeeds, and [Store.Ready] tells. Call [Store.Close] at the end.
 func Open(ctx context.Context, o Options) (*Store, error) {

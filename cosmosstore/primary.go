@@ -9,8 +9,8 @@ import (
 )
 
 // readPrimary reads one document as the only operation of a batch. A batch goes to the write region and to the replica that
-// takes the writes, so what it does not find does not exist, however far the others lag behind. It is a POST, too: what
-// stands between the worker and the account and spoils every GET lets it pass, as it does the writes. It costs a little more
+// takes the writes, so what it does not find does not exist, however far the others lag behind. It is a POST, too: a proxy
+// that spoils every GET lets it pass, as it does the writes. It costs a little more
 // than a read, so it is the last look and not the first.
 func (s *Store) readPrimary(ctx context.Context, sess *session, partition, id string) reading {
 	ctx, cancel := bounded(readingOnly(ctx), s.opts.OperationTimeout)
@@ -44,7 +44,7 @@ func judgeRead(whole answer, text []byte, token string) reading {
 func classifyWhole(a answer) class {
 	c := classify(opReadContainer, a)
 	if c == done || a.failure == answered && a.status == http.StatusNotFound && c == misconfigured && a.substatus != subOwnerMissing {
-		return senseless
+		return unexpected
 	}
 	return c
 }

@@ -32,7 +32,7 @@ func bounded(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeout(ctx, d)
 }
 
-// write sends a plan once: a create, or a batch whose first operation creates the guard.
+// write sends a plan once: a create, or a batch whose first operation carries the inbox record.
 func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 	ctx, cancel := bounded(ctx, s.opts.OperationTimeout)
 	defer cancel()
@@ -95,7 +95,7 @@ func batchReply(resp *http.Response, p plan) written {
 	a := answerOf(resp)
 	w := written{op: opBatch, answer: a, session: resp.Header.Get(headerSessionToken)}
 	if a.status != http.StatusOK && a.status != http.StatusMultiStatus {
-		w.class = senseless
+		w.class = unexpected
 		return w
 	}
 	body, err := azruntime.Payload(resp)
@@ -105,7 +105,7 @@ func batchReply(resp *http.Response, p plan) written {
 	results := parseBatch(body)
 	v := judgeBatch(a.status, results, len(p.docs), p.records)
 	w.class, w.index = v.class, v.index
-	if v.index < len(results) && v.class != done && v.class != senseless {
+	if v.index < len(results) && v.class != done && v.class != unexpected {
 		w.op, w.answer = opBatchCreate, results[v.index].answer(a.activity)
 	}
 	return w

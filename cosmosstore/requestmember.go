@@ -21,11 +21,11 @@ const largestExact = 1 << 53
 type requestMember struct {
 	commit worker.Commit
 	at     time.Time // when it was committed
-	// part is the name of a further document. The guard, and what stands for it, has none.
+	// part is the name of a further document. The document that carries the inbox record has none.
 	part string
 }
 
-// encode writes the member's value. The guard carries the hash and the names of its parts; a part carries the id of its guard.
+// encode writes the member's value. The inbox record has the hash and the names of the parts; a part has the id of the first document.
 func (r requestMember) encode(w *writer) {
 	c := r.commit
 	w.begin()

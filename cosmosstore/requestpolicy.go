@@ -20,7 +20,7 @@ func (final) NonRetriable()   {}
 func (f final) Unwrap() error { return f.error }
 
 // errSeveralRegions is the refusal to send a write to an account that takes writes in several regions.
-var errSeveralRegions = errors.New("the account takes writes in several regions, where a create guards nothing")
+var errSeveralRegions = errors.New("the account takes writes in several regions, where both of two creates of one id succeed")
 
 // requestPolicy sits between azcosmos and the network, and sees every HTTP request. It bounds the request in time, counts it,
 // and sends no write to an account that takes writes in several regions. A write that failed is final: azcosmos gives up on the

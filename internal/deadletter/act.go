@@ -317,7 +317,7 @@ func (r *Reviewer) entry(o Command, item Item) Entry {
 	l, v := item.Letter, item.Verdict
 	id, _ := l.MessageID()
 	return Entry{
-		SentHash: sentHash(o, l), ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue,
+		SentHash: sentHash(o, l), ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue, Program: r.settings.Program,
 		Sequence: l.Sequence, EnqueuedAt: l.EnqueuedAt, MessageID: Clip(id, maxLedgerText), DocumentID: item.DocumentID, Reason: Clip(l.Reason(), maxLedgerText),
 		Verdict: v.Kind, Action: o.Action, StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash,
 	}

@@ -45,6 +45,10 @@ type Choice struct {
 	NewTTL time.Duration
 	// Acknowledged tells that the warning of the offer was read.
 	Acknowledged bool
+	// UnknownProgram accepts messages of which nobody can tell whether they belong to this program.
+	UnknownProgram bool
+	// Program is the other program whose messages may be discarded here.
+	Program string
 }
 
 // First returns the action that a verdict suggests.
@@ -73,15 +77,21 @@ func Offers(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) []Off
 // OfferOf says what one action would do to a letter. It is a pure function; the size of a resubmitted copy is checked only
 // when it is made.
 func OfferOf(a Action, l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) Offer {
+	var o Offer
 	switch a {
 	case Reprocess:
-		return offerReprocess(v)
+		o = offerReprocess(v)
 	case Resubmit:
-		return offerResubmit(l, v, s, c, now)
+		o = offerResubmit(l, v, s, c, now)
 	case Discard:
-		return offerDiscard(l, v)
+		o = offerDiscard(l, v)
+	default:
+		return Offer{Action: a, Refused: "There is no such action."}
 	}
-	return Offer{Action: a, Refused: "There is no such action."}
+	if why := refuseOwner(a, l, v, s, c); why != "" && (o.Refused == "" || v.Kind == OtherProgram) {
+		o.Refused = why
+	}
+	return o
 }
 
 func offerReprocess(v Verdict) Offer {
@@ -108,6 +118,8 @@ func offerDiscard(l *DeadLetter, v Verdict) Offer {
 		o.Warning = "Whatever only this message says is lost. Export it first if anybody may ask."
 	case NeverApplied:
 		o.Warning = "Nothing of this message is stored, so it is lost for good. Export it first if anybody may ask."
+	case OtherProgram:
+		o.Warning = "Only " + v.Program + " can tell whether it was applied, so it may be lost for good. Export it first."
 	case Undecided:
 		o.Refused = "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
 	default:
@@ -139,6 +151,10 @@ func staysSentence(v Verdict, doing string) string {
 		return doing + " cannot help: what is stored carries no hash to compare by. Compare the two by hand."
 	case OtherKey:
 		return doing + " cannot help: the document id is taken by another key. Look for a program that writes documents by itself."
+	case OtherProgram:
+		return doing + " would store the documents of another program under its key."
+	case OtherSettings:
+		return doing + " could store its documents a second time. " + v.Detail
 	case Undecided:
 		return "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
 	}

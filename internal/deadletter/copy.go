@@ -108,7 +108,7 @@ func appendProperties(out []byte, s wire.Section, p *amqp.MessageProperties, ttl
 func deadLetterProperty(name string) bool {
 	switch name {
 	case propertyReason, propertyDescription, worker.PropertyReason, worker.PropertyDocumentID, worker.PropertyStoredHash,
-		worker.PropertyArrivedHash, worker.PropertyPaths, worker.PropertyVersion:
+		worker.PropertyArrivedHash, worker.PropertyPaths, worker.PropertyProgram, worker.PropertyVersion:
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/orderworker/orderworker/internal/deadletter"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/identity"
 	"github.com/orderworker/orderworker/worker/reason"
 )
@@ -29,4 +30,12 @@ func (p downPipeline) Lookup(_ context.Context, m *azservicebus.ReceivedMessage)
 		return key, worker.Record{}, err
 	}
 	return key, worker.Record{}, errTest
+}
+
+func mustKey(text string) admission.KeySource {
+	k, err := admission.ParseKeySource(text)
+	if err != nil {
+		panic(err)
+	}
+	return k
 }

@@ -36,8 +36,10 @@ type Entry struct {
 	// Plan is the id of the plan of which the action was a part, empty for a single action.
 	Plan string `json:"plan,omitempty"`
 	// Origin is where the message came from when it did not lie in the dead letters.
-	Origin     string    `json:"origin,omitempty"`
-	Queue      string    `json:"queue"`
+	Origin string `json:"origin,omitempty"`
+	Queue  string `json:"queue"`
+	// Program is the program whose steps were used.
+	Program    string    `json:"program,omitempty"`
 	Sequence   int64     `json:"sequence"`
 	EnqueuedAt time.Time `json:"enqueuedAt,omitzero"`
 	MessageID  string    `json:"messageId,omitempty"`

@@ -19,14 +19,18 @@ const planVersion = 1
 type PlanHeader struct {
 	Version int `json:"plan"`
 	// ID names the plan in the ledger.
-	ID        string    `json:"id"`
-	Queue     string    `json:"queue"`
+	ID    string `json:"id"`
+	Queue string `json:"queue"`
+	// Program is the program that made the plan, and the one that may apply it.
+	Program   string    `json:"program,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	CreatedBy string    `json:"createdBy"`
 	// NewTTL is the time to live for resubmitted copies, empty for none.
 	NewTTL string `json:"newTtl,omitempty"`
 	// Acknowledged tells that warnings were acknowledged when the plan was made.
 	Acknowledged bool `json:"acknowledged,omitempty"`
+	// UnknownProgram tells that messages were accepted of which nobody can tell whether they belong to Program.
+	UnknownProgram bool `json:"unknownProgram,omitempty"`
 }
 
 // A PlanStep is a line of a plan file: what is to be done with one letter, and what was true of it.

@@ -46,8 +46,9 @@ func (s *PlanSummary) add(v Kind, a Action, leftOut string) {
 
 // Plan looks at every message that is selected and writes what would be done, as a file for [ReadPlan]. It changes nothing.
 // The plan holds no messages that come later, and is done step by step by [Reviewer.Apply]. A file of a plan that failed has
-// no end, and is refused.
+// no end, and is refused. The header needs no more than an id, a time and a person.
 func (r *Reviewer) Plan(ctx context.Context, h PlanHeader, p Planning, out io.Writer) (PlanSummary, error) {
+	h.Queue, h.Program, h.Acknowledged, h.UnknownProgram = r.settings.Queue, r.settings.Program, p.Choice.Acknowledged, p.Choice.UnknownProgram
 	w, err := NewPlanWriter(out, h)
 	if err != nil {
 		return PlanSummary{}, err
@@ -89,6 +90,8 @@ const (
 	leftMost       = "the plan is as long as it may be"
 	leftUnreached  = "it is deferred, has no sequence number, or cannot be read by the client library"
 	leftOutOfOrder = "the store gave no answer"
+	leftProgram    = "it belongs to another program, which can plan it"
+	leftDoubt      = "nobody knows to which program it belongs; --accept-unknown-program plans it"
 )
 
 func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
@@ -101,6 +104,8 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 			action = Reprocess
 		case Undecided:
 			return "", leftOutOfOrder
+		case OtherProgram:
+			return "", leftProgram
 		default:
 			return "", leftToDecide
 		}
@@ -109,6 +114,8 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 	switch {
 	case item.Letter.Sequence == 0 || item.Letter.Unreachable() != "":
 		return action, leftUnreached
+	case item.Verdict.Doubt != "" && !p.Choice.UnknownProgram && offer.Refused != "":
+		return action, leftDoubt
 	case offer.Refused != "":
 		return action, leftRefused
 	case offer.Warning != "" && !p.Choice.Acknowledged:

@@ -21,6 +21,8 @@ type Reviewer struct {
 	pipeline Pipeline
 	ledger   Ledger
 	settings Settings
+
+	neighbours neighbours
 }
 
 // NewReviewer returns a reviewer. A nil ledger allows looking and no action.
@@ -173,8 +175,13 @@ func (r *Reviewer) Examine(ctx context.Context, l *DeadLetter) Item {
 		item.Verdict, item.Absence = Decide(l, worker.Result{}, r.settings, time.Now()), unexamined
 		return item
 	}
+	if other := foreign(l, r.settings); other != "" {
+		item.Verdict, item.Absence = Decide(l, worker.Result{}, r.settings, time.Now()), "It was not looked for: only "+other+" knows where it would be stored."
+		return item
+	}
 	result := r.pipeline.Preview(ctx, l.Received())
 	item.Verdict = Decide(l, result, r.settings, time.Now())
+	item.Verdict.Doubt = r.doubt(ctx, l, result.Outcome.Existing)
 	item.Absence = "Nothing is stored under its key."
 	if item.Verdict.Kind == Undecided {
 		item.Absence = unanswered

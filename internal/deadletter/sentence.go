@@ -7,7 +7,9 @@ import (
 )
 
 // Meaning says in a sentence or two what the verdict means.
-func (v Verdict) Meaning() string {
+func (v Verdict) Meaning() string { return strings.TrimSpace(v.meaning() + " " + v.Doubt) }
+
+func (v Verdict) meaning() string {
 	switch v.Kind {
 	case AlreadyApplied:
 		return "This message was applied: equal content is stored under its key" + v.since() + "."
@@ -26,6 +28,10 @@ func (v Verdict) Meaning() string {
 		return "A document stands under its key that carries no hash to compare by, so nobody can tell whether it is this message."
 	case OtherKey:
 		return "The document that stands under its id belongs to another key."
+	case OtherProgram:
+		return "This message belongs to the program " + v.Program + ", so only " + v.Program + " can tell whether it was applied."
+	case OtherSettings:
+		return "Nobody can tell here whether this message was applied. " + v.Detail
 	case Unreadable:
 		return "The worker cannot read this message (" + v.Reason + "), so it can neither apply it nor compare it with what is stored. " + v.Detail
 	}

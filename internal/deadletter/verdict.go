@@ -29,6 +29,10 @@ const (
 	HashMissing Kind = "hash-missing"
 	// OtherKey: what is stored under the document id belongs to another key.
 	OtherKey Kind = "other-key"
+	// OtherProgram: another program has dead-lettered the message, and only that one can tell.
+	OtherProgram Kind = "other-program"
+	// OtherSettings: the worker that dead-lettered the message computed another document id than the settings here do.
+	OtherSettings Kind = "other-settings"
 	// Unreadable: the message cannot be admitted, so it can neither be applied nor compared.
 	Unreadable Kind = "unreadable"
 	// Undecided: the store gave no answer.
@@ -37,7 +41,7 @@ const (
 
 // Kinds returns every kind in the order in which a list shows them.
 func Kinds() []Kind {
-	return []Kind{NeverApplied, AlreadyApplied, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, Unreadable, Undecided}
+	return []Kind{NeverApplied, AlreadyApplied, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
 }
 
 // Title returns the kind in words.
@@ -52,6 +56,8 @@ func ParseKind(text string) (Kind, bool) {
 // Settings are what is known of the queue and of the memory of keys. They are configured, since reading them from the
 // broker takes the right to manage it. What is not known counts as the worst.
 type Settings struct {
+	// Program is the name of the program whose pipeline is used. Empty accepts the messages of any program.
+	Program string
 	// Queue is the path of the queue to which the dead letters belong, such as "orders".
 	Queue string
 	// Duplicates is the duplicate detection of the queue.
@@ -105,14 +111,26 @@ type Verdict struct {
 	Differences []fingerprint.Difference
 	// MissingParts are the documents that an incomplete order lacks.
 	MissingParts []string
+	// Program is the other program to which the message belongs, for OtherProgram.
+	Program string
+	// Doubt says why it is not known whether the message belongs to this program; empty when nothing speaks against it.
+	Doubt string
 	// Retry tells that the store could not be reached, so that asking again may help.
 	Retry bool
 }
 
-// Decide computes the verdict of a letter from a preview by the worker's pipeline. It is a pure function.
+// Decide computes the verdict of a message from a preview by the worker's pipeline. It is a pure function.
 func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
+	if other := foreign(l, s); other != "" {
+		return Verdict{Kind: OtherProgram, Program: other}
+	}
 	if len(l.Damage) > 0 {
 		return Verdict{Kind: Unreadable, Reason: reason.UnsupportedBody, Detail: "Part of the message is in a form that this program cannot read: " + strings.Join(l.Damage, "; ") + "."}
+	}
+	if r.Admitted || r.Cause == worker.CauseRefused {
+		if detail := otherSettings(l, r.Commit.DocumentID); detail != "" {
+			return Verdict{Kind: OtherSettings, Detail: detail}
+		}
 	}
 	v := Verdict{Kind: kindOf(r), Reason: r.Reason, Detail: r.Detail, Differences: r.Differences, ArrivedHash: r.ArrivedHash}
 	if v.ArrivedHash == "" && r.Admitted && r.Judgement != worker.Conflict {

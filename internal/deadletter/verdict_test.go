@@ -125,6 +125,8 @@ func TestOffersByVerdict(t *testing.T) {
 		deadletter.HashMissing:    {deadletter.Compare, []deadletter.Action{re, send}, []deadletter.Action{drop}},
 		deadletter.OtherKey:       {deadletter.Compare, []deadletter.Action{re, send}, []deadletter.Action{drop}},
 		deadletter.Unreadable:     {deadletter.Export, []deadletter.Action{re, send}, []deadletter.Action{drop}},
+		deadletter.OtherProgram:   {deadletter.Export, []deadletter.Action{re, send, drop}, []deadletter.Action{drop}},
+		deadletter.OtherSettings:  {deadletter.Export, []deadletter.Action{re, send}, []deadletter.Action{drop}},
 		deadletter.Undecided:      {deadletter.Export, []deadletter.Action{re, send, drop}, nil},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -147,7 +149,7 @@ func TestOffersByVerdict(t *testing.T) {
 			}
 		})
 	}
-	require.Len(t, deadletter.Kinds(), 9)
+	require.Len(t, deadletter.Kinds(), 11)
 }
 
 func TestKindsAreReadAsTheyAreWritten(t *testing.T) {

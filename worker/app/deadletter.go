@@ -90,7 +90,7 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 
 // reviewSettings is what the settings say of the queue and of the memory of keys.
 func (c config) reviewSettings(requiresSession bool) deadletter.Settings {
-	s := deadletter.Settings{Queue: c.queue, Lock: c.lockDuration, RequiresSession: requiresSession}
+	s := deadletter.Settings{Program: c.program.Name, Queue: c.queue, Lock: c.lockDuration, RequiresSession: requiresSession}
 	if c.duplicateWindow != unknownWindow {
 		s.Duplicates = deadletter.DuplicateDetection{Known: true, Window: c.duplicateWindow}
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,33 +16,55 @@ import (
 	"github.com/orderworker/orderworker/internal/messagejson"
 )
 
-// deed are the flags of everything that has an effect.
-type deed struct {
-	why, actor    string
-	acceptWarning bool
+// actionFlags are the flags of everything that has an effect.
+type actionFlags struct {
+	why, actor string
+	choice     deadletter.Choice
+	// program and iKnow allow to discard what belongs to another program.
+	program string
+	iKnow   bool
 }
 
-func (d *deed) bind(flags *pflag.FlagSet) {
+func (d *actionFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&d.why, "reason", "", "why this is done; it is recorded and must be given")
 	flags.StringVar(&d.actor, "actor", "", "who does this; by default the user of this machine")
 }
 
-func (d *deed) bindWarning(flags *pflag.FlagSet) {
-	flags.BoolVar(&d.acceptWarning, "accept-warning", false, "go on although the action carries a warning; show tells which")
+func (d *actionFlags) bindWarning(flags *pflag.FlagSet) {
+	flags.BoolVar(&d.choice.Acknowledged, "accept-warning", false, "go on although the action carries a warning; show tells which")
+	bindUnknown(flags, &d.choice)
+}
+
+func bindUnknown(flags *pflag.FlagSet, c *deadletter.Choice) {
+	flags.BoolVar(&c.UnknownProgram, "accept-unknown-program", false, "messages that name no program, where another program may own them, belong to this one")
+}
+
+func (d *actionFlags) bindProgram(flags *pflag.FlagSet) {
+	flags.StringVar(&d.program, "program", "", "discard messages of this other program, of which nobody can tell here whether they were applied; with --i-know")
+	flags.BoolVar(&d.iKnow, "i-know", false, "the messages of --program may be lost")
+}
+
+// checkProgram reads the two flags that belong together.
+func (d *actionFlags) checkProgram() error {
+	if (d.program != "") != d.iKnow {
+		return withCode(exitUsage, errors.New("--program and --i-know belong together: they discard messages of another program"))
+	}
+	d.choice.Program, d.choice.Acknowledged = d.program, d.choice.Acknowledged || d.iKnow
+	return nil
 }
 
 // maxWhy bounds a reason, in characters, as on the page.
 const maxWhy = 500
 
 // order checks the flags and builds an order from them.
-func (d *deed) order(sys system, a deadletter.Action) (deadletter.Command, error) {
+func (d *actionFlags) order(sys system, a deadletter.Action) (deadletter.Command, error) {
 	if strings.TrimSpace(d.why) == "" {
 		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
 	}
 	if utf8.RuneCountInString(d.why) > maxWhy {
 		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", maxWhy))
 	}
-	return deadletter.Command{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}, nil
+	return deadletter.Command{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: d.choice}, nil
 }
 
 var actTexts = map[deadletter.Action][2]string{
@@ -53,7 +76,7 @@ var actTexts = map[deadletter.Action][2]string{
 }
 
 func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
-	var d deed
+	var d actionFlags
 	var ttl, archive string
 	var dryRun bool
 	var pace pacing
@@ -70,9 +93,14 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := d.order(sys, a)
-			if err != nil {
+			if err := d.checkProgram(); err != nil {
 				return err
+			}
+			o := deadletter.Command{Action: a, Choice: d.choice}
+			if !dryRun {
+				if o, err = d.order(sys, a); err != nil {
+					return err
+				}
 			}
 			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
 				return err
@@ -91,6 +119,7 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 	case deadletter.Resubmit:
 		c.Flags().StringVar(&ttl, "ttl", "", "give the copies this time to live, such as 24h or P1D; needed for those that have expired")
 	case deadletter.Discard:
+		d.bindProgram(c.Flags())
 		c.Flags().StringVar(&archive, "archive", "", "append each to this file before it is discarded, in the form of export")
 	}
 	return c

@@ -63,7 +63,7 @@ func (p pacing) pace() deadletter.Pace {
 }
 
 func newDeadletterApply(sys system) *cobra.Command {
-	var d deed
+	var d actionFlags
 	var pace pacing
 	var execute, verbose bool
 	c := &cobra.Command{
@@ -88,11 +88,14 @@ what is begun and gives the rest back; apply the same plan again to go on, as of
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
-			o.Plan, o.Choice.Acknowledged = h.ID, h.Acknowledged
+			o.Plan, o.Choice.Acknowledged, o.Choice.UnknownProgram = h.ID, h.Acknowledged, h.UnknownProgram
 			if o.Choice.NewTTL, err = parseTTL(h.NewTTL); err != nil {
 				return err
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
+				if own := r.config.program.Name; h.Program != "" && h.Program != own {
+					return withCode(exitUsage, fmt.Errorf("the plan was made by the program %s, and this is %s. Run:  %s deadletter apply %s", h.Program, own, h.Program, args[0]))
+				}
 				if h.Queue != r.config.queue {
 					return withCode(exitUsage, fmt.Errorf("the plan was made for queue %q, and SERVICEBUS_QUEUE is %q", h.Queue, r.config.queue))
 				}

@@ -144,7 +144,7 @@ func (r *review) archive(ctx context.Context, name string, numbers []int64) erro
 }
 
 func newDeadletterImport(sys system) *cobra.Command {
-	var d deed
+	var d actionFlags
 	var as, ttl string
 	var execute bool
 	c := &cobra.Command{
@@ -159,7 +159,7 @@ still there are not removed.`,
 			if !ok || action == deadletter.Discard {
 				return withCode(exitUsage, fmt.Errorf("--as %q is neither reprocess nor resubmit", as))
 			}
-			o := deadletter.Command{Action: action, Choice: deadletter.Choice{Acknowledged: d.acceptWarning}}
+			o := deadletter.Command{Action: action, Choice: d.choice}
 			var err error
 			if execute {
 				if o, err = d.order(sys, action); err != nil {

@@ -238,6 +238,7 @@ type letterJSON struct {
 	EnqueuedAt  time.Time           `json:"enqueuedAt,omitzero"`
 	Reason      string              `json:"reason"`
 	Description string              `json:"description,omitempty"`
+	Program     string              `json:"program,omitempty"`
 	Deliveries  uint32              `json:"deliveries"`
 	Bytes       int                 `json:"bytes"`
 	Verdict     deadletter.Kind     `json:"verdict"`
@@ -268,6 +269,7 @@ func (r *review) describe(item deadletter.Item) letterJSON {
 		Verdict: v.Kind, Meaning: v.Meaning(), StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash, CommittedAt: v.CommittedAt,
 		First: v.First(),
 	}
+	out.Program, _ = l.Program()
 	for _, n := range deadletter.Notices(l, r.Settings(), now) {
 		out.Notices = append(out.Notices, n.Text)
 	}

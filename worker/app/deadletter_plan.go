@@ -41,8 +41,7 @@ apply does exactly what it says.`,
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
 				h := deadletter.PlanHeader{
-					ID: rand.Text()[:12], Queue: r.config.queue, CreatedAt: time.Now().UTC(), CreatedBy: actorOf(sys, actor),
-					NewTTL: ttl, Acknowledged: p.Choice.Acknowledged,
+					ID: rand.Text()[:12], CreatedAt: time.Now().UTC(), CreatedBy: actorOf(sys, actor), NewTTL: ttl,
 				}
 				ctx, release := interruptible(ctx)
 				defer release()
@@ -53,6 +52,7 @@ apply does exactly what it says.`,
 	f.bind(c.Flags())
 	c.Flags().StringVar(&action, "action", "", "reprocess, resubmit or discard, for all that are selected; by default the verdict decides")
 	c.Flags().BoolVar(&p.Choice.Acknowledged, "accept-warning", false, "plan actions that carry a warning too; show tells which")
+	bindUnknown(c.Flags(), &p.Choice)
 	c.Flags().StringVar(&ttl, "ttl", "", "give resubmitted messages this time to live, such as 24h or P1D")
 	c.Flags().IntVar(&p.Most, "max", 0, "plan at most so many; 0 plans all")
 	c.Flags().StringVar(&file, "file", "", "write to this file, which must not exist, instead of standard output")

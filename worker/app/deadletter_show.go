@@ -112,6 +112,11 @@ func (r *review) showFacts(out io.Writer, item deadletter.Item) {
 	if s := l.Source(); s != "" && s != r.config.queue {
 		fact("source", "%s", s)
 	}
+	if name, version := l.Program(); name != "" {
+		fact("program", "%s", strings.TrimSpace(name+" "+version))
+	} else {
+		fact("program", "not recorded")
+	}
 	fact("failed deliveries", "%d", l.Deliveries())
 	fact("size", "%d bytes", len(l.Encoded))
 	for _, h := range []struct{ name, hash string }{{"stored hash", v.StoredHash}, {"arrived hash", v.ArrivedHash}} {

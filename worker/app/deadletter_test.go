@@ -58,11 +58,15 @@ func (d *desk) bury(id, body string) {
 
 func (d *desk) buryWith(p servicebus.Properties, body string) {
 	d.t.Helper()
+	d.buryMessage(servicebus.Message{Properties: &p}, body)
+}
+
+func (d *desk) buryMessage(m servicebus.Message, body string) {
+	d.t.Helper()
 	before := dead(d.t, d.env)
 	ttl := uint32(1)
-	_, err := d.env.Broker.Send("orders", servicebus.Message{
-		Header: &servicebus.Header{TTL: &ttl}, Properties: &p, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(body)},
-	})
+	m.Header, m.BodyKind, m.Data = &servicebus.Header{TTL: &ttl}, servicebus.BodyData, [][]byte{[]byte(body)}
+	_, err := d.env.Broker.Send("orders", m)
 	require.NoError(d.t, err)
 	for dead(d.t, d.env) == before {
 		require.NoError(d.t, d.t.Context().Err())

@@ -130,7 +130,7 @@ func TestOffersByVerdict(t *testing.T) {
 		deadletter.Undecided:      {deadletter.Export, []deadletter.Action{re, send, drop}, nil},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			v := deadletter.Verdict{Kind: kind}
+			v := deadletter.Verdict{Kind: kind, Program: "other"}
 			require.Equal(t, tt.first, v.First())
 			offers := deadletter.Offers(letterOf(noon, nil), v, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}}, deadletter.Choice{}, noon)
 			var refused, warned []deadletter.Action

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/orderworker/orderworker/internal/tokenerror"
 )
 
 // The headers of a reply that the store reads, in the form in which net/http keeps them.
@@ -47,13 +49,15 @@ type answer struct {
 	activity   string
 	// text says for people what happened when there is no status.
 	text string
+	// explanation is what the service says of a 401 or 403.
+	explanation explanation
 }
 
 // answerTo reads an error of azcosmos, or of the transport below it. It is the only place that looks inside such errors.
 // Nothing of it quotes a URL or a body: both hold the ids of messages.
 func answerTo(err error) answer {
 	if e, ok := errors.AsType[*tokenError](err); ok {
-		return answer{failure: noToken, text: "no token for the account: " + tokenText(e.error)}
+		return answer{failure: noToken, text: "no token for the account: " + tokenerror.Text(e.error)}
 	}
 	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		if e.RawResponse == nil {
@@ -78,6 +82,8 @@ func answerOf(r *http.Response) answer {
 		substatus:  number(r.Header.Get(headerSubstatus)),
 		retryAfter: time.Duration(number(r.Header.Get(headerRetryAfter))) * time.Millisecond,
 		activity:   r.Header.Get(headerActivity),
+
+		explanation: explained(r),
 	}
 }
 
@@ -148,6 +154,9 @@ func (a answer) String() string {
 	}
 	if a.activity != "" {
 		s += ", activity " + a.activity
+	}
+	if a.explanation.said != "" {
+		s += ", " + strconv.Quote(a.explanation.said)
 	}
 	return s
 }

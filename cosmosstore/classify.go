@@ -169,6 +169,8 @@ func fixFor(op operation, a answer) string {
 	switch {
 	case a.failure == severalRegions:
 		return fixSeveralRegions
+	case a.explanation.fix != "":
+		return a.explanation.fix
 	case a.status == http.StatusUnauthorized && write:
 		return "Use a key that may write, which a read-only key may not, or an identity with a data plane role that may create " +
 			"items, such as Cosmos DB Built-in Data Contributor. If reads fail too, check that the key belongs to this account and " +
@@ -183,7 +185,7 @@ func fixFor(op operation, a answer) string {
 		return "Check that the key belongs to this account and has not been rotated, or that the identity exists in its tenant; " +
 			"check the clock of this machine."
 	case a.status == http.StatusForbidden && a.substatus == 5300:
-		return "Use the account key, or an identity with a data plane role: a token cannot do this."
+		return fixDataOnly
 	case a.status == http.StatusForbidden:
 		return "Give the identity a data plane role that may read metadata and create and read items, such as Cosmos DB Built-in " +
 			"Data Contributor, and check the firewall and private endpoint of the account. A new role takes some minutes to work. If all " +

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/reason"
@@ -43,7 +44,7 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 	}
 	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID}
 	for try := 1; try <= maxTries; try++ {
-		if try > 1 && !pause(ctx, k.pauseAfter(try-1)) {
+		if try > 1 && !backoff.Sleep(ctx, k.pauseAfter(try-1)) {
 			break
 		}
 		k.last = s.write(ctx, sess, p)
@@ -62,7 +63,7 @@ func (k *committer) pauseAfter(try int) time.Duration {
 	if k.last.class == exists {
 		return conflictPause
 	}
-	return backoff(try)
+	return writeBackoff().Wait(try - 1)
 }
 
 // committer carries one commit from write to write. It belongs to one goroutine.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/internal/storable"
 )
 
@@ -73,7 +74,7 @@ func (l *Journal) Append(ctx context.Context, e JournalEntry) error {
 	}
 	var last written
 	for try := 1; try <= maxTries; try++ {
-		if try > 1 && !pause(ctx, backoff(try-1)) {
+		if try > 1 && !backoff.Sleep(ctx, writeBackoff().Wait(try-2)) {
 			break
 		}
 		last = s.write(ctx, sess, p)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
 )
@@ -75,7 +76,7 @@ func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, err
 
 // again reads a document a second time, and takes anything but the document for its absence.
 func (l lookup) again(ctx context.Context, id string) (found, error) {
-	if !pause(ctx, againPause) {
+	if !backoff.Sleep(ctx, againPause) {
 		return found{}, l.outOfTime(ctx)
 	}
 	g := l.store.read(ctx, l.sess, l.documentID, id, l.token)

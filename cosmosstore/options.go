@@ -61,7 +61,8 @@ type Options struct {
 	RootCAs *x509.CertPool
 	// Transport replaces the HTTP client. Defaults to one of the store's own.
 	Transport policy.Transporter
-	// Tracing makes a span of every request, as the child of the span in its context. Defaults to none.
+	// Tracing makes a span of every request, as the child of the span in its context. An answer that the store expects, such as
+	// the conflict of a duplicate, is no failure of a span. Defaults to none.
 	Tracing tracing.Provider
 	// Logger receives what an operator should know. Defaults to none.
 	Logger *slog.Logger

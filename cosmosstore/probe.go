@@ -54,6 +54,7 @@ func (s *Store) probeWrite(ctx context.Context, sess *session, op operation) err
 
 // nonsense sends a write that every store refuses with 400: the document is no JSON, or in a batch no object.
 func nonsense(ctx context.Context, sess *session, op operation) answer {
+	ctx = expecting(ctx, http.StatusBadRequest)
 	key := azcosmos.NewPartitionKeyString(probeID)
 	if op != opBatch {
 		resp, err := sess.container.CreateItem(ctx, key, []byte("{"), nil)

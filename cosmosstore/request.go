@@ -54,7 +54,7 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 }
 
 func (s *Store) create(ctx context.Context, sess *session, p plan) written {
-	resp, err := sess.container.CreateItem(ctx, azcosmos.NewPartitionKeyString(p.partition), p.docs[0].body, nil)
+	resp, err := sess.container.CreateItem(expecting(ctx, http.StatusConflict), azcosmos.NewPartitionKeyString(p.partition), p.docs[0].body, nil)
 	return failedOr(opCreate, err, func() written {
 		a := answerOf(resp.RawResponse)
 		return written{class: classify(opCreate, a), op: opCreate, answer: a, session: resp.RawResponse.Header.Get(headerSessionToken)}
@@ -127,7 +127,7 @@ func (s *Store) read(ctx context.Context, sess *session, partition, id, token st
 	if token != "" {
 		opts.SessionToken = &token
 	}
-	resp, err := sess.container.ReadItem(ctx, azcosmos.NewPartitionKeyString(partition), id, opts)
+	resp, err := sess.container.ReadItem(expecting(ctx, http.StatusNotFound), azcosmos.NewPartitionKeyString(partition), id, opts)
 	if err != nil {
 		a := answerTo(err)
 		return reading{class: classify(opRead, a), answer: a, session: sessionOf(err)}

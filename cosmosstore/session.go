@@ -162,7 +162,7 @@ func (s *Store) newClient() (*azcosmos.Client, error) {
 			PerCallPolicies:  []policy.Policy{accountReadPolicy{}},
 			PerRetryPolicies: []policy.Policy{s.requests},
 			Telemetry:        policy.TelemetryOptions{ApplicationID: s.opts.ApplicationID},
-			TracingProvider:  s.opts.Tracing,
+			TracingProvider:  quietTracing(s.opts.Tracing),
 		},
 		PreferredRegions: s.opts.PreferredRegions,
 	}

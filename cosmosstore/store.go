@@ -1,9 +1,9 @@
 package cosmosstore
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -56,23 +57,10 @@ const (
 func (s *Store) report(ctx context.Context, op operation, a answer, documentID string) {
 	s.log.LogAttrs(ctx, slog.LevelWarn, "unexpected answer of the store",
 		slog.String(keyOperation, string(op)), slog.Int(keyStatus, a.status), slog.Int(keySubstatus, a.substatus),
-		slog.String(keyActivity, a.activity), slog.String(keyDocument, documentID), slog.String(keyCause, a.text))
+		slog.String(keyActivity, a.activity), slog.String(keyDocument, documentID), slog.String(keyCause, cmp.Or(a.text, a.explanation.said)))
 }
 
-// pause waits for d and reports whether it did: false means that ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// backoff is a random part of a bound that doubles with every try, from 1: so that writers that met do not meet again.
-func backoff(try int) time.Duration {
-	const first, most = 50 * time.Millisecond, time.Second
-	return rand.N(min(first<<min(try-1, 10), most)) + time.Millisecond
+// writeBackoff returns the backoff between the writes of one commit, so that writers that met do not meet again.
+func writeBackoff() backoff.Policy {
+	return backoff.Policy{Base: 50 * time.Millisecond, Max: time.Second}
 }

@@ -247,8 +247,7 @@ func (b *breaker) probeWait() time.Duration {
 	defer b.mu.Unlock()
 	wait := time.Duration(0)
 	if b.state != breakerStarting {
-		// A floor lets the commits in hand get in line first, so that a probe finds them.
-		wait = b.config.ProbeBase/8 + fullJitter(b.config.ProbeBase, b.config.ProbeMax, b.probes)
+		wait = b.config.backoff().Wait(b.probes)
 		b.probes++
 	}
 	return max(wait, time.Until(b.hint))

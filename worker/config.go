@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/worker/admission"
 )
 
@@ -66,10 +67,12 @@ type RetryConfig struct {
 	HoldFor time.Duration
 }
 
+func (c RetryConfig) backoff() backoff.Policy { return backoff.Policy{Base: c.Base, Max: c.Max} }
+
 // holdFor is how long a message may be held in its nth delivery. It doubles with each: the first time a message is soon left
 // to a worker that may be better off, and later an outage of many hours still costs it only a few deliveries.
 func (c RetryConfig) holdFor(delivery uint32) time.Duration {
-	return doubled(c.HoldFor, maxHold, int(delivery)-1)
+	return backoff.Policy{Base: c.HoldFor, Max: maxHold}.Bound(int(delivery) - 1)
 }
 
 // BreakerConfig says when the worker stops receiving because its store cannot be used.
@@ -81,6 +84,11 @@ type BreakerConfig struct {
 	ProbeBase time.Duration
 	// ProbeMax bounds the bound. Defaults to 30s.
 	ProbeMax time.Duration
+}
+
+// backoff has a floor that lets the commits in hand get in line first, so that a probe finds them.
+func (c BreakerConfig) backoff() backoff.Policy {
+	return backoff.Policy{Base: c.ProbeBase, Max: c.ProbeMax, Floor: c.ProbeBase / 8}
 }
 
 // WatchdogConfig says when a receiver that looks healthy is taken for dead.

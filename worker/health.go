@@ -61,10 +61,7 @@ func newConditions(observe func(Event)) *conditions {
 
 // set tells that a part is not ready. There is one event for each incident, the first; what follows replaces only what
 // health shows.
-func (c *conditions) set(part, detail string, err error) {
-	if err != nil {
-		detail += ": " + clip(err.Error(), maxDescription)
-	}
+func (c *conditions) set(part, detail string) {
 	c.mu.Lock()
 	p := Problem{Part: part, Detail: detail, Since: time.Now()}
 	if old, known := c.problems[part]; known {

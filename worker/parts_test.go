@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/brokerfault"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
 )
@@ -325,21 +326,10 @@ func TestSupervisedReturnsWhatTheCallReturned(t *testing.T) {
 	require.Equal(t, 7, n)
 	require.ErrorIs(t, err, odd)
 	_, err = supervised(t.Context(), &crew{closed: true}, time.Second, func(context.Context) (int, error) { panic("nil map") }, nil)
-	require.Equal(t, faultPanic, classifyBroker(err))
+	require.Equal(t, brokerfault.Panic, faultOf(err))
 	require.ErrorContains(t, err, "nil map")
 	_, err = supervised(t.Context(), &crew{}, time.Second, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, nil)
 	require.ErrorContains(t, err, "Goexit")
-}
-
-func TestFullJitter(t *testing.T) {
-	for n := range 80 {
-		for range 20 {
-			d := fullJitter(100*time.Millisecond, 10*time.Second, n)
-			require.Positive(t, d)
-			require.LessOrEqual(t, d, min(10*time.Second, doubled(100*time.Millisecond, 10*time.Second, n)))
-		}
-	}
-	require.Equal(t, 10*time.Second, doubled(100*time.Millisecond, 10*time.Second, 1000))
 }
 
 func TestConflictsAreForgottenInTimeAndBounded(t *testing.T) {

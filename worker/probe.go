@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/orderworker/orderworker/internal/backoff"
 )
 
 // quietAfter is how long nothing may have been heard of the store before it is asked how it is. A worker without work
@@ -16,7 +18,7 @@ func (w *Worker) probeLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		state, changed := w.breaker.watch()
 		if state == breakerStarting || state == breakerOpen {
-			if !sleep(ctx, w.breaker.probeWait()) {
+			if !backoff.Sleep(ctx, w.breaker.probeWait()) {
 				continue
 			}
 			if r := w.probe(ctx); r.Cause == 0 || ctx.Err() == nil {
@@ -50,7 +52,7 @@ func (w *Worker) checkUp(ctx context.Context) {
 		return
 	}
 	r := w.probe(ctx)
-	if r.Cause != 0 && sleep(ctx, w.config.Breaker.ProbeBase/2+fullJitter(w.config.Breaker.ProbeBase, w.config.Breaker.ProbeMax, 0)) {
+	if r.Cause != 0 && backoff.Sleep(ctx, w.config.Breaker.ProbeBase/2+w.config.Breaker.backoff().Wait(0)) {
 		r = w.probe(ctx)
 	}
 	if ctx.Err() == nil {
@@ -89,5 +91,8 @@ func (w *Worker) breakerChanged(c breakerChange) {
 	}
 	e.Detail = detail
 	w.observe(e)
-	w.conditions.set(partStore, detail, c.cause)
+	if c.cause != nil {
+		detail += ": " + clip(c.cause.Error(), maxDescription)
+	}
+	w.conditions.set(partStore, detail)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/orderworker/orderworker/internal/backoff"
 )
 
 // maxHold bounds how long a message is held in one delivery.
@@ -75,7 +77,7 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 		switch a := decide(w.factsOf(d, r, try, held+wait)); a {
 		case retry:
 			w.observe(w.eventOf(EventRetried, d, r))
-			if sleepUnless(ctx, w.stop, wait) {
+			if backoff.SleepUnless(ctx, w.stop, wait) {
 				r.Cause = 0
 			}
 		case hold:
@@ -172,7 +174,7 @@ func (w *Worker) holdFor(d *delivery) time.Duration {
 // waitFor returns the wait before the next try: what was asked for, or full jitter. A handler that asks for more than is left
 // of this delivery gets that: given back at once, the message would come straight back, and spend all deliveries.
 func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
-	wait := fullJitter(w.config.Retry.Base, w.config.Retry.Max, try-1)
+	wait := w.config.Retry.backoff().Wait(try - 1)
 	if r.Cause == CauseRetryLater && r.RetryAfter > 0 {
 		return max(min(r.RetryAfter, left-1), 1)
 	}
@@ -183,7 +185,7 @@ func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
 // is, so there is no wait of the message's own: it gets in line. A suspect waits all the same, for the breaker lets it through.
 func (w *Worker) pauseForStore(ctx context.Context, d *delivery, wait time.Duration) bool {
 	if w.breaker.suspected(d.sequence()) {
-		return sleepUnless(ctx, w.stop, wait)
+		return backoff.SleepUnless(ctx, w.stop, wait)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -3,11 +3,13 @@ package worker
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/internal/backoff"
+	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 const (
@@ -17,10 +19,6 @@ const (
 	// stopGrace is how long a receive call may still return messages that are on their way when the worker stops.
 	// Cancelled at once, it would leave them with a receiver that is about to be closed, locked until the lock ends.
 	stopGrace = 250 * time.Millisecond
-	// receiveBackoff is the bound of the first wait after a receive call that failed, and receiveBackoffMax of the last.
-	// The client has no wait of its own: against a broker that flaps, a bare loop attaches some 200 times a second.
-	receiveBackoff    = 100 * time.Millisecond
-	receiveBackoffMax = 30 * time.Second
 	// maxReceiveFailures is the number of receive calls in a row that fail, or come back early with nothing, after which that is no
 	// accident.
 	maxReceiveFailures = 2
@@ -36,6 +34,12 @@ const (
 	replacedManagement = "management_link" // renewals or settlements fail
 	replacedNoAnswer   = "no_answer"       // the queue cannot be looked at through it
 )
+
+// receiveBackoff returns the backoff after receive calls that failed. The client has no wait of its own: against a broker that
+// flaps, a bare loop attaches some 200 times a second.
+func receiveBackoff() backoff.Policy {
+	return backoff.Policy{Base: 100 * time.Millisecond, Max: 30 * time.Second, Floor: 50 * time.Millisecond}
+}
 
 // A reception is how a receive call ended.
 type reception int
@@ -70,7 +74,7 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 		if err == nil {
 			how, err = w.receive(ctx, work, l, n)
 		}
-		fault := classifyBroker(err)
+		fault := faultOf(err)
 		switch how {
 		case receivedSome:
 			failures = 0
@@ -87,18 +91,17 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 				failures = 0
 			}
 		}
-		if fault == faultPanic {
+		if fault == brokerfault.Panic {
 			// The culprit is locked with the rest, so the next call has another message. No reason to wait for long.
 			w.isolate(err)
 			failures = min(failures, 1)
 		}
 		failures++
 		w.receiveTrouble(l, failures, fault, err)
-		if fault == faultNone && failures < maxReceiveFailures {
+		if fault == brokerfault.None && failures < maxReceiveFailures {
 			continue // a lost link is normal now and then
 		}
-		half := doubled(receiveBackoff, receiveBackoffMax, failures-1) / 2
-		sleep(ctx, half+rand.N(half))
+		backoff.Sleep(ctx, receiveBackoff().Wait(failures-1))
 	}
 }
 
@@ -153,7 +156,7 @@ func (w *Worker) prepare(ctx context.Context, l *link) error {
 	}
 	err := w.tellingSilence(func() error {
 		err := w.contact(ctx, l)
-		if err != nil && stood && classifyBroker(err) != faultEnded {
+		if err != nil && stood && faultOf(err) != brokerfault.Canceled {
 			err = w.contact(ctx, l)
 		}
 		return err
@@ -178,7 +181,7 @@ func (w *Worker) tellingSilence(f func() error) error {
 	told := make(chan struct{})
 	timer := time.AfterFunc(silentAfter, func() {
 		defer close(told)
-		w.conditions.set(partBroker, fmt.Sprintf("no answer for %v: %s", silentAfter, faultConnection.advice()), nil)
+		w.conditions.set(partBroker, fmt.Sprintf("no answer for %v: %s", silentAfter, brokerfault.Connection.Advice()))
 	})
 	err := f()
 	if !timer.Stop() {
@@ -213,7 +216,7 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 		l.proven.Store(true)
 		w.wary = cameAgain(messages) && time.Since(l.contacted) > w.config.LockDuration/4
 		return receivedSome, nil
-	case classifyBroker(err) == faultStuck, classifyBroker(err) == faultPanic:
+	case faultOf(err) == brokerfault.Stuck, faultOf(err) == brokerfault.Panic:
 		return receiveFailed, err
 	case rctx.Err() == context.DeadlineExceeded:
 		return waitedInFull, nil
@@ -292,32 +295,32 @@ func (w *Worker) giveBackLate(late []*azservicebus.ReceivedMessage, l *link) {
 func (w *Worker) isolate(err error) {
 	w.isolateUntil = time.Now().Add(2 * w.config.LockDuration)
 	w.blind.isolated = w.isolateUntil // a good look after one that failed does not lift this
-	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: faultPanic.advice(), Err: err, Stack: stackOf(err)})
+	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: brokerfault.Panic.Advice(), Err: brokerfault.Readable(err), Stack: stackOf(err)})
 }
 
 // receiveTrouble takes note of a receive call that failed, for the nth time in a row, and gives the receiver up when there
 // is reason to think that it will not recover.
-func (w *Worker) receiveTrouble(l *link, failures int, fault brokerFault, err error) {
+func (w *Worker) receiveTrouble(l *link, failures int, fault brokerfault.Fault, err error) {
 	switch {
-	case fault == faultPanic:
+	case fault == brokerfault.Panic:
 		w.replace(l, replacedPanic, err)
 		return
-	case fault == faultStuck:
+	case fault == brokerfault.Stuck:
 		w.replace(l, replacedStuck, err)
 	case failures >= maxReceiveFailures:
 		w.replace(l, replacedFailing, err)
 	}
-	if fault != faultNone || failures > maxReceiveFailures {
-		if fault == faultNone {
-			fault = faultConnection
+	if fault != brokerfault.None || failures > maxReceiveFailures {
+		if fault == brokerfault.None {
+			fault = brokerfault.Connection
 		}
-		w.conditions.set(partBroker, fault.advice(), err)
+		w.conditions.set(partBroker, brokerfault.Explain(fault, err))
 	}
 }
 
 // replace gives a receiver up because it does not work. The next call opens another, on a connection of its own.
 func (w *Worker) replace(l *link, why string, err error) {
 	if w.connection.retire(l) {
-		w.observe(Event{Kind: EventReceiverReplaced, Reason: why, Err: err})
+		w.observe(Event{Kind: EventReceiverReplaced, Reason: why, Err: brokerfault.Readable(err)})
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/internal/backoff"
+	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 // minRenewal is the time that a renewal gets at least. A lock that has ended by our clock may live by the broker's.
@@ -79,7 +82,7 @@ func (w *Worker) keep(ctx context.Context, d *delivery, lost func()) {
 		if failed {
 			wait = min(left/4+50*time.Millisecond, 5*time.Second)
 		}
-		if !sleep(ctx, wait) {
+		if !backoff.Sleep(ctx, wait) {
 			return
 		}
 		failed = !w.renew(ctx, d) && ctx.Err() == nil
@@ -103,12 +106,12 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 	defer cancel()
 	m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
 	err = l.do(ctx, callGrace, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
-	switch classifyBroker(err) {
-	case faultNone:
+	switch faultOf(err) {
+	case brokerfault.None:
 		l.worked()
 		d.lock.renewed(start, m.LockedUntil)
 		return true
-	case faultLockLost:
+	case brokerfault.LockLost:
 		l.worked()
 		d.lock.lose()
 	default:

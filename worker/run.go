@@ -35,7 +35,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 
 	begun := time.Now()
-	w.conditions.set(partStopping, "the worker is stopping", nil)
+	w.conditions.set(partStopping, "the worker is stopping")
 	// 1. The loops end first, and the credit of the receiver with them: no message may start any more. A receive call gets a
 	// moment for what is on its way.
 	w.stopLoops(&loops)

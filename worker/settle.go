@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/internal/backoff"
+	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 // A settlement says what is known of a settlement that was tried.
@@ -44,11 +47,11 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 	if d.link != nil && w.connection.uses(d.link) {
 		l := d.link
 		d.link = nil // once per object: a second call would return nil without doing anything
-		switch fault := classifyBroker(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), oneTry))); fault {
-		case faultNone:
+		switch fault := faultOf(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), oneTry))); fault {
+		case brokerfault.None:
 			l.proven.Store(true)
 			return settleDone
-		case faultLockLost:
+		case brokerfault.LockLost:
 			return settleLockLost
 		default:
 			doubt = true
@@ -65,7 +68,7 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 // settleByToken is the second phase. Doubt tells that the first may have had its effect.
 func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note deadLetterNote, doubt bool) settlement {
 	for try := 0; a == complete || try < maxSettleTries; try++ {
-		if try > 0 && !sleep(ctx, fullJitter(200*time.Millisecond, 5*time.Second, try)) {
+		if try > 0 && !backoff.Sleep(ctx, settleBackoff().Wait(try)) {
 			break
 		}
 		l, err := w.connection.get(ctx)
@@ -81,11 +84,11 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 		}
 		m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
 		err = w.settleOnce(ctx, l, m, a, note, timeout)
-		switch classifyBroker(err) {
-		case faultNone:
+		switch faultOf(err) {
+		case brokerfault.None:
 			l.worked()
 			return settleDone
-		case faultLockLost:
+		case brokerfault.LockLost:
 			l.worked()
 			if doubt {
 				return settleUnknown
@@ -102,8 +105,15 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 	return settleUnknown
 }
 
+// settleBackoff returns the backoff between tries by lock token.
+func settleBackoff() backoff.Policy {
+	return backoff.Policy{Base: 200 * time.Millisecond, Max: 5 * time.Second}
+}
+
 // tooMuch reports whether a fault may be the size of the note rather than the state of the link.
-func tooMuch(f brokerFault) bool { return f == faultTooLarge || f == faultQuota || f == faultUnknown }
+func tooMuch(f brokerfault.Fault) bool {
+	return f == brokerfault.TooLarge || f == brokerfault.Quota || f == brokerfault.Unknown
+}
 
 // settleTime is how long a settlement may take: as long as the lock lasts, and less once the worker must stop now.
 func (w *Worker) settleTime(d *delivery) time.Duration {

@@ -35,5 +35,5 @@ func (w *Worker) allStranded(all bool) {
 		return
 	}
 	w.conditions.set(partHung, "every slot is taken by a call of the handler or of the store that ignored the end of its context and does not return. "+
-		"Nothing is received. Restart the worker, and mend the handler: it must return when its context ends", nil)
+		"Nothing is received. Restart the worker, and mend the handler: it must return when its context ends")
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 const (
@@ -52,14 +54,14 @@ func (w *Worker) contact(ctx context.Context, l *link) error {
 		w.wary, n = false, peekPage
 	}
 	_, err := w.peek(ctx, l, 0, n)
-	switch classifyBroker(err) {
-	case faultNone, faultPanic: // a message that makes the client panic was an answer, too
+	switch faultOf(err) {
+	case brokerfault.None, brokerfault.Panic: // a message that makes the client panic was an answer, too
 		if w.blind.looks == 1 {
 			w.isolateUntil = w.blind.isolated
 		}
 		w.blind = blindness{}
 		return nil
-	case faultEnded:
+	case brokerfault.Canceled:
 		if ctx.Err() == nil && w.touch(ctx, l) == nil {
 			w.unreadable()
 			return nil
@@ -78,7 +80,7 @@ func (w *Worker) touch(ctx context.Context, l *link) error {
 	defer cancel()
 	m := &azservicebus.ReceivedMessage{LockToken: [16]byte{15: 1}}
 	err := l.do(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
-	if classifyBroker(err) == faultLockLost {
+	if faultOf(err) == brokerfault.LockLost {
 		return nil
 	}
 	return err

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/internal/backoff"
+	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 const (
@@ -61,7 +64,7 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 	f := finding{deaf: now.Sub(s.since) >= deafAfter}
 	if !now.Before(s.next) {
 		f.replace = replacedSilent
-		s.next = now.Add(doubled(time.Minute, 15*time.Minute, s.replaced))
+		s.next = now.Add(backoff.Policy{Base: time.Minute, Max: 15 * time.Minute}.Bound(s.replaced))
 		s.replaced++
 	}
 	return s, f
@@ -95,9 +98,9 @@ func (w *Worker) silence(ctx context.Context, l *link) {
 	w.suspicion = s
 	switch {
 	case f.noAnswer:
-		w.conditions.set(partBroker, "the queue cannot be looked at. "+faultConnection.advice(), nil)
+		w.conditions.set(partBroker, "the queue cannot be looked at. "+brokerfault.Connection.Advice())
 	case f.deaf:
-		w.conditions.set(partNotReceiving, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive", nil)
+		w.conditions.set(partNotReceiving, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive")
 	case seen.waiting == 0:
 		w.conditions.clear(partNotReceiving)
 	}
@@ -137,7 +140,7 @@ func (w *Worker) look(ctx context.Context, l *link) sighting {
 	for range peekPages {
 		page, err := w.peek(ctx, l, from, peekPage)
 		switch {
-		case classifyBroker(err) == faultPanic:
+		case faultOf(err) == brokerfault.Panic:
 			return sighting{waiting: from + 1}
 		case err != nil:
 			return sighting{failed: true}

@@ -3,13 +3,13 @@ package amqpbroker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/orderworker/orderworker/internal/connstring"
 )
 
 // Options say which queue, and how to reach it. Give a ConnectionString, or Namespace and Credential.
@@ -46,30 +46,15 @@ func (o Options) address() (address, error) {
 	return address{host: o.Namespace, tls: true, token: credentialToken{o.Credential}}, nil
 }
 
-// errConnectionString never repeats any of the text, which holds a secret.
-var errConnectionString = errors.New("amqpbroker: a connection string has an Endpoint that begins with sb://, a SharedAccessKeyName and a SharedAccessKey")
-
 func parseConnectionString(text string) (address, error) {
-	parts := map[string]string{}
-	for part := range strings.SplitSeq(text, ";") {
-		name, value, _ := strings.Cut(part, "=")
-		parts[strings.ToLower(strings.TrimSpace(name))] = value
+	c, err := connstring.Parse(text)
+	if err != nil {
+		return address{}, fmt.Errorf("amqpbroker: the connection string cannot be used: %w", err)
 	}
-	u, err := url.Parse(parts["endpoint"])
-	if err != nil || u.Host == "" {
-		return address{}, errConnectionString
+	if c.Signature != "" {
+		return address{host: c.Host, tls: !c.Emulator, token: fixedToken{c.Signature}}, nil
 	}
-	emulator, _ := strconv.ParseBool(parts["usedevelopmentemulator"])
-	a := address{host: u.Host, tls: !emulator}
-	switch {
-	case parts["sharedaccesssignature"] != "":
-		a.token = fixedToken{parts["sharedaccesssignature"]}
-	case parts["sharedaccesskeyname"] != "" && parts["sharedaccesskey"] != "":
-		a.token = keyToken{name: parts["sharedaccesskeyname"], key: parts["sharedaccesskey"]}
-	default:
-		return address{}, errConnectionString
-	}
-	return a, nil
+	return address{host: c.Host, tls: !c.Emulator, token: keyToken{name: c.KeyName, key: c.Key}}, nil
 }
 
 // audience names an entity in a token.

@@ -5,10 +5,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/orderworker/orderworker/internal/backoff"
 )
 
 // Pace says how fast many letters are dealt with, and when to stop.
@@ -268,23 +269,18 @@ func (r *run) group(ctx context.Context, letters []*DeadLetter) {
 		if len(down) == 0 {
 			return
 		}
-		wait = max(wait, backoff(try))
+		wait = max(wait, storeBackoff().Wait(try))
 		r.progress(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, wait) {
 			return
-		case <-timer.C:
 		}
 		letters = down
 	}
 }
 
-// backoff is a wait with full jitter that grows to half a minute.
-func backoff(try int) time.Duration {
-	most := min(time.Second<<min(try, 10), 30*time.Second)
-	return most/4 + rand.N(most)
+// storeBackoff returns the backoff while the store cannot be used.
+func storeBackoff() backoff.Policy {
+	return backoff.Policy{Base: time.Second, Max: 30 * time.Second, Floor: 250 * time.Millisecond}
 }
 
 // once deals with each letter once. It returns those for which the store was down, and how long it asked to wait. Letters

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/internal/connstring"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -111,36 +112,28 @@ func (c *config) checkStore() []error {
 
 // checkConnectionString checks what can be told from the text, and never repeats any of it.
 func (c *config) checkConnectionString() []error {
-	parts := connectionParts(c.connectionString)
-	u, err := url.Parse(parts["endpoint"])
-	if err != nil || u.Host == "" || u.Scheme != "sb" {
-		return fault("SERVICEBUS_CONNECTION_STRING: it has no Endpoint=sb://... part")
-	}
 	var faults []error
-	if parts["sharedaccesssignature"] == "" && (parts["sharedaccesskeyname"] == "" || parts["sharedaccesskey"] == "") {
-		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: it has no SharedAccessKeyName and SharedAccessKey"))
+	add := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: "+format, args...))
 	}
-	local := cosmosstore.Loopback(u.Hostname())
+	parts, err := connstring.Parse(c.connectionString)
+	if err != nil {
+		add("%w. Copy it whole from where it was shown", err)
+	}
+	if parts.Host == "" {
+		return faults
+	}
+	local := cosmosstore.Loopback(parts.Hostname())
 	if !local && !c.allowKeys {
-		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true"))
+		add("connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true")
 	}
-	if strings.EqualFold(parts["usedevelopmentemulator"], "true") && !local {
-		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: UseDevelopmentEmulator switches TLS off and is only for this machine"))
+	if parts.Emulator && !local {
+		add("UseDevelopmentEmulator switches TLS off and is only for this machine")
 	}
-	if entity := parts["entitypath"]; entity != "" && !strings.EqualFold(entity, c.queue) {
-		faults = append(faults, fmt.Errorf("SERVICEBUS_CONNECTION_STRING: its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", entity, c.queue))
+	if parts.EntityPath != "" && !strings.EqualFold(parts.EntityPath, c.queue) {
+		add("its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", parts.EntityPath, c.queue)
 	}
 	return faults
-}
-
-// connectionParts are the parts of a connection string by their names in lower case.
-func connectionParts(text string) map[string]string {
-	parts := map[string]string{}
-	for part := range strings.SplitSeq(text, ";") {
-		name, value, _ := strings.Cut(part, "=")
-		parts[strings.ToLower(strings.TrimSpace(name))] = value
-	}
-	return parts
 }
 
 func validHost(host string) bool {

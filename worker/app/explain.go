@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
+
+	"github.com/orderworker/orderworker/internal/connstring"
 )
 
 // A brokerProblem is an error of Service Bus as a person should read it.
@@ -133,20 +134,11 @@ func (c config) brokerAddress() string {
 	if c.namespace != "" {
 		return net.JoinHostPort(c.namespace, "5671")
 	}
-	parts := connectionParts(c.connectionString)
-	u, err := url.Parse(parts["endpoint"])
-	if err != nil || u.Hostname() == "" {
+	parts, _ := connstring.Parse(c.connectionString)
+	if parts.Host == "" {
 		return ""
 	}
-	port := u.Port()
-	switch {
-	case port != "":
-	case strings.EqualFold(parts["usedevelopmentemulator"], "true"):
-		port = "5672"
-	default:
-		port = "5671"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return parts.Address()
 }
 
 // accepts reports whether something takes connections at an address.

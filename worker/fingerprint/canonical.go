@@ -5,78 +5,55 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// MaxDepth is the deepest nesting of objects and arrays that this package reads, and that Cosmos DB stores.
+const MaxDepth = 128
 
 // Limits bound what is read. Both are checked before anything is built from the body.
 type Limits struct {
 	// MaxBytes bounds the body. Zero is no bound.
 	MaxBytes int
-	// MaxDepth bounds the nesting of objects and arrays; a scalar has depth zero. Defaults to the largest, 9999.
+	// MaxDepth bounds the nesting of objects and arrays; a scalar has depth zero. Defaults to [MaxDepth], the largest.
 	MaxDepth int
 }
 
-// deepest is one below what the tokeniser takes.
-const deepest = 9999
-
 func (l Limits) depth() int {
-	if l.MaxDepth <= 0 || l.MaxDepth > deepest {
-		return deepest
+	if l.MaxDepth <= 0 || l.MaxDepth > MaxDepth {
+		return MaxDepth
 	}
 	return l.MaxDepth
 }
 
-// canonicaliser reads a body once and writes its canonical form. Open objects and arrays are frames on a stack of its own.
-// A member is written where it arrives, and moved to its place when its object ends and only if it is out of order. An object
-// that holds little more than one that was moved already is noted instead, and put in order in the end, so that the nesting
-// does not multiply the work: a byte moves at most as often as the body can be halved.
+// canonicaliser reads a body once, by recursion, and writes its canonical form. A member is written where it arrives; an object
+// whose names came out of order is sorted when it ends.
 type canonicaliser struct {
 	dec      *jsontext.Decoder
 	body     []byte
 	maxDepth int
 	hasOnly  bool
+	repeats  bool // an object may name one member twice
+	visit    func(at *selection, number []byte)
 
 	out     []byte
-	frames  []frame
 	members []member // of all open objects, the innermost last
 	names   []byte   // the members' names by value
 	scratch []byte
-	moved   []moved  // the noted objects, an inner one before the outer
-	parts   []region // their members, in order
-	text    []byte   // the value of the newest string that had escapes
+	text    []byte // the value of the newest string that had escapes
+	path    []byte // the pointer of the newest value, when there is a visit
 	picks   []pick
 
-	copied   int  // bytes that were moved, for the bound that tests hold
 	ignoring int  // how many open values are ignored
 	picking  int  // how many open values are selected
 	ignored  bool // whether anything was ignored
-	weighing bool // whether to find out if a double would round a number
-	rounds   bool // whether one would
 	leaves   int  // scalars and empty containers that count
 }
 
-// value is one value on its way: where its text begins and what the parameters says of it.
-type value struct {
-	start, undo int // in out; undo is before the comma and the name
-	moved       int // how many were noted before it
-	sel         *selection
-}
-
-type frame struct {
-	value             // the container itself
-	object            bool
-	wantValue         bool // the name of a member has been read
-	ordered           bool // the names came in order so far
-	count             int  // members or elements in the body
-	kept              int  // those not ignored
-	members, names    int  // where this object's begin
-	element           value
-	lastName, endName int // the newest name, in names
-	reordered         int // the length of the longest text within that was moved
-}
-
-// member is a member of an open object: its name in names and its text in out. An ignored one has no text.
+// member is a member of an open object: its name in names, and its text with name and colon in out. One that was left out
+// has no text.
 type member struct{ name, nameEnd, start, end int32 }
 
 // pick is a value that Only selects.
@@ -98,223 +75,220 @@ func newCanonicaliser(body []byte, l Limits, hasOnly bool) *canonicaliser {
 	return c
 }
 
-// unread reports whether nobody will read the text that is written now, so that it need not be right, nor kept.
+// unread reports whether nothing reads the text that is written now.
 func (c *canonicaliser) unread() bool { return c.ignoring > 0 || c.hasOnly && c.picking == 0 }
 
 // run reads the one value of the body.
 func (c *canonicaliser) run(sel *selection) error {
-	root := value{sel: sel}
-	if err := c.next(root); err != nil {
+	if err := c.value(sel, 0, 0); err != nil {
 		return err
-	}
-	for len(c.frames) > 0 {
-		if err := c.step(&c.frames[len(c.frames)-1]); err != nil {
-			return err
-		}
 	}
 	end := c.dec.InputOffset()
 	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return &Problem{Kind: NotJSON, Offset: end, Cause: follows(bytes.TrimLeft(c.body[end:], " \t\r\n"))}
+		return &Problem{Kind: NotJSON, Offset: end, Cause: follows(bytes.TrimLeft(c.body[end:], jsonSpace))}
 	}
 	return nil
 }
 
-// step reads one token inside the innermost frame.
-func (c *canonicaliser) step(f *frame) error {
-	if f.object && !f.wantValue {
-		if c.dec.PeekKind() == jsontext.KindEndObject {
-			return c.endObject(f)
+// value reads the next value and writes it. What is left out is cut off again, back to position undo.
+func (c *canonicaliser) value(sel *selection, depth, undo int) error {
+	start, ignored, picked := len(c.out), false, false
+	if sel != nil {
+		ignored, picked = sel.ignored, sel.isOnly
+	}
+	if ignored {
+		c.ignoring++
+		c.ignored = true
+	}
+	if picked {
+		c.picking++
+	}
+	if err := c.read(sel, depth); err != nil {
+		return err
+	}
+	if picked {
+		c.picking--
+		if c.ignoring == 0 {
+			c.picks = append(c.picks, pick{sel.only, slices.Clone(c.out[start:])})
 		}
-		return c.readName(f)
 	}
-	if !f.object && c.dec.PeekKind() == jsontext.KindEndArray {
-		return c.endArray(f)
+	if ignored {
+		c.ignoring--
 	}
-	if !f.object {
-		f.element = value{undo: len(c.out), moved: len(c.moved), sel: f.sel.element(f.count)}
-		if f.kept > 0 {
-			c.out = append(c.out, ',')
-		}
-		f.element.start = len(c.out)
+	if ignored || c.unread() {
+		c.out = c.out[:undo]
 	}
-	return c.next(f.element)
+	return nil
 }
 
-// next reads a scalar, or opens a container.
-func (c *canonicaliser) next(v value) error {
-	c.enter(v)
+func (c *canonicaliser) read(sel *selection, depth int) error {
 	switch kind := c.dec.PeekKind(); kind {
 	case jsontext.KindBeginObject, jsontext.KindBeginArray:
-		return c.open(v, kind == jsontext.KindBeginObject)
+		if depth == c.maxDepth {
+			return &Problem{Kind: TooDeep, Offset: c.dec.InputOffset(), Limit: depth, Cause: "objects and arrays are nested too deep"}
+		}
+		if _, err := c.dec.ReadToken(); err != nil {
+			return c.problem(err)
+		}
+		if kind == jsontext.KindBeginObject {
+			return c.object(sel, depth+1)
+		}
+		return c.array(sel, depth+1)
 	case jsontext.KindEndObject, jsontext.KindEndArray, jsontext.KindInvalid:
 		_, err := c.dec.ReadToken()
 		return c.problem(err)
 	default:
-		raw, err := c.dec.ReadValue()
-		if err != nil {
-			return c.problem(err)
-		}
-		return c.scalar(v, kind, raw)
+		return c.scalar(sel, kind)
 	}
 }
 
-func (c *canonicaliser) scalar(v value, kind jsontext.Kind, raw []byte) error {
-	switch kind {
-	case jsontext.KindString:
-		if !c.unread() {
-			c.out = c.appendString(raw)
-		}
-	case jsontext.KindNumber:
-		var ok bool
-		c.rounds = c.rounds || c.weighing && !survivesDouble(raw)
-		if c.out, ok = appendNumber(c.out, raw); !ok {
-			return &Problem{Kind: NumberOutOfRange, Offset: c.dec.InputOffset() - int64(len(raw)),
-				Path: cutPath(string(c.dec.StackPointer())), Cause: "a number that no double can hold"}
-		}
-	default:
-		c.out = append(c.out, raw...)
-	}
-	c.leaf()
-	c.leave(v, 0)
-	return nil
-}
-
-func (c *canonicaliser) open(v value, object bool) error {
-	if len(c.frames) == c.maxDepth {
-		return &Problem{Kind: TooDeep, Offset: c.dec.InputOffset(), Limit: c.maxDepth, Cause: "objects and arrays are nested too deep"}
-	}
-	if _, err := c.dec.ReadToken(); err != nil {
-		return c.problem(err)
-	}
-	c.frames = append(c.frames, frame{value: v, object: object, ordered: true, members: len(c.members), names: len(c.names)})
-	if object {
-		c.out = append(c.out, '{')
-	} else {
-		c.out = append(c.out, '[')
-	}
-	return nil
-}
-
-func (c *canonicaliser) readName(f *frame) error {
-	undo := len(c.out)
+func (c *canonicaliser) scalar(sel *selection, kind jsontext.Kind) error {
 	raw, err := c.dec.ReadValue()
 	if err != nil {
 		return c.problem(err)
 	}
-	if raw.Kind() != jsontext.KindString {
-		return &Problem{Kind: NotJSON, Offset: c.dec.InputOffset(), Cause: "the name of a member is not a string"}
+	c.leaf()
+	switch {
+	case kind == jsontext.KindNumber:
+		return c.number(sel, raw)
+	case kind != jsontext.KindString:
+		c.out = append(c.out, raw...)
+	case !c.unread():
+		c.out = c.appendString(raw)
 	}
-	start := len(c.names)
-	c.names = appendUnquoted(roomFor(c.names, len(raw)), raw)
-	name := c.names[start:]
-	if f.count > 0 && f.ordered {
-		switch bytes.Compare(c.names[f.lastName:f.endName], name) {
-		case 0:
-			return c.duplicate(string(c.dec.StackPointer()))
-		case 1:
-			f.ordered = false
+	return nil
+}
+
+func (c *canonicaliser) number(sel *selection, raw []byte) error {
+	if c.visit != nil {
+		c.visit(sel, raw)
+	}
+	var ok bool
+	if c.out, ok = appendNumber(c.out, raw); ok {
+		return nil
+	}
+	return &Problem{Kind: NumberOutOfRange, Offset: c.dec.InputOffset() - int64(len(raw)), Path: cutPath(string(c.dec.StackPointer())),
+		Cause: "a number that no double can hold"}
+}
+
+func (c *canonicaliser) array(sel *selection, depth int) error {
+	c.out = append(c.out, '[')
+	count, base := 0, len(c.path)
+	for ; c.dec.PeekKind() != jsontext.KindEndArray; count++ {
+		undo := len(c.out)
+		if c.out[undo-1] != '[' {
+			c.out = append(c.out, ',')
+		}
+		if c.visit != nil {
+			c.path = strconv.AppendInt(append(c.path[:base], '/'), int64(count), 10)
+		}
+		if err := c.value(sel.element(count), depth, undo); err != nil {
+			return err
 		}
 	}
-	f.lastName, f.endName, f.wantValue = start, len(c.names), true
-	if f.kept > 0 {
+	c.path = c.path[:base]
+	if err := c.end(count); err != nil {
+		return err
+	}
+	c.out = append(c.out, ']')
+	return nil
+}
+
+func (c *canonicaliser) object(sel *selection, depth int) error {
+	c.out = append(c.out, '{')
+	start, first, names, base, sorted := len(c.out), len(c.members), len(c.names), len(c.path), true
+	for c.dec.PeekKind() != jsontext.KindEndObject {
+		name, err := c.name(c.members[first:], &sorted)
+		if err != nil {
+			return err
+		}
+		if c.visit != nil {
+			c.path = appendEscaped(append(c.path[:base], '/'), c.names[name.name:])
+		}
+		if err := c.value(sel.member(c.names[name.name:]), depth, int(name.start)); err != nil {
+			return err
+		}
+		name.end = int32(len(c.out))
+		c.members = append(roomFor(c.members, 1), name)
+	}
+	c.path = c.path[:base]
+	own := c.members[first:]
+	if err := c.end(len(own)); err != nil {
+		return err
+	}
+	if !sorted {
+		if err := c.sort(start, own); err != nil {
+			return err
+		}
+	}
+	c.members, c.names = c.members[:first], c.names[:names]
+	c.out = append(c.out, '}')
+	return nil
+}
+
+// name reads the name of the next member, and notes when it does not follow those of its object in order. The member begins
+// where its text, with a comma before it, does.
+func (c *canonicaliser) name(earlier []member, sorted *bool) (member, error) {
+	raw, err := c.dec.ReadValue()
+	if err != nil {
+		return member{}, c.problem(err)
+	}
+	m := member{name: int32(len(c.names)), start: int32(len(c.out))}
+	c.names = appendUnquoted(roomFor(c.names, len(raw)), raw)
+	m.nameEnd = int32(len(c.names))
+	if n := len(earlier); n > 0 && *sorted {
+		switch order := c.compareNames(earlier[n-1], m); {
+		case order == 0 && !c.repeats:
+			return m, c.duplicate(string(c.dec.StackPointer()))
+		case order > 0:
+			*sorted = false
+		}
+	}
+	if c.out[m.start-1] != '{' {
 		c.out = append(c.out, ',')
 	}
-	c.members = append(roomFor(c.members, 1), member{name: int32(start), nameEnd: int32(len(c.names)), start: int32(len(c.out))})
 	c.out = append(c.appendString(raw), ':')
-	f.element = value{start: len(c.out), undo: undo, moved: len(c.moved), sel: f.sel.member(name)}
+	return m, nil
+}
+
+func (c *canonicaliser) compareNames(a, b member) int {
+	return bytes.Compare(c.names[a.name:a.nameEnd], c.names[b.name:b.nameEnd])
+}
+
+// sort puts the members of an object, whose text begins at start, in the order of their names.
+func (c *canonicaliser) sort(start int, own []member) error {
+	slices.SortFunc(own, c.compareNames)
+	c.scratch = append(c.scratch[:0], c.out[start:]...)
+	c.out = c.out[:start]
+	for i, m := range own {
+		if i > 0 && !c.repeats && c.compareNames(own[i-1], m) == 0 {
+			return c.duplicate(appendToken(string(c.dec.StackPointer()), string(c.names[m.name:m.nameEnd])))
+		}
+		if m.end == m.start {
+			continue
+		}
+		if len(c.out) > start {
+			c.out = append(c.out, ',')
+		}
+		c.out = append(c.out, bytes.TrimPrefix(c.scratch[int(m.start)-start:int(m.end)-start], []byte{','})...)
+	}
 	return nil
 }
 
-func (c *canonicaliser) endObject(f *frame) error {
+// end reads the end of an object or array with so many members or elements.
+func (c *canonicaliser) end(count int) error {
 	if _, err := c.dec.ReadToken(); err != nil {
 		return c.problem(err)
 	}
-	if !f.ordered {
-		own := c.members[f.members:]
-		slices.SortFunc(own, func(a, b member) int {
-			return bytes.Compare(c.names[a.name:a.nameEnd], c.names[b.name:b.nameEnd])
-		})
-		for i := 1; i < len(own); i++ {
-			if a, b := own[i-1], own[i]; bytes.Equal(c.names[a.name:a.nameEnd], c.names[b.name:b.nameEnd]) {
-				return c.duplicate(appendToken(string(c.dec.StackPointer()), string(c.names[b.name:b.nameEnd])))
-			}
-		}
-		c.order(f, own)
-	}
-	c.members, c.names = c.members[:f.members], c.names[:f.names]
-	return c.close(f, '}')
-}
-
-func (c *canonicaliser) endArray(f *frame) error {
-	if _, err := c.dec.ReadToken(); err != nil {
-		return c.problem(err)
-	}
-	return c.close(f, ']')
-}
-
-func (c *canonicaliser) close(f *frame, end byte) error {
-	c.out = append(c.out, end)
-	if f.count == 0 {
+	if count == 0 {
 		c.leaf()
 	}
-	v, reordered := f.value, f.reordered
-	c.frames = c.frames[:len(c.frames)-1]
-	c.leave(v, reordered)
 	return nil
 }
 
-// enter and leave stand around every value.
-func (c *canonicaliser) enter(v value) {
-	if v.sel == nil {
-		return
-	}
-	if v.sel.ignored {
-		c.ignoring++
-		c.ignored = true
-	}
-	if v.sel.isOnly {
-		c.picking++
-	}
-}
-
-// leave takes what the parameters wants of a finished value, and tells the container around it.
-func (c *canonicaliser) leave(v value, reordered int) {
-	drop := false
-	if v.sel != nil {
-		if v.sel.isOnly {
-			c.picking--
-			if c.ignoring == 0 {
-				c.picks = append(c.picks, pick{v.sel.only, slices.Clone(c.ordered(c.since(v.start, v.moved)))})
-			}
-		}
-		if v.sel.ignored {
-			c.ignoring--
-			drop = true
-		}
-	}
-	if drop || c.unread() {
-		c.drop(v)
-	}
-	if len(c.frames) == 0 {
-		return
-	}
-	f := &c.frames[len(c.frames)-1]
-	f.count++
-	f.reordered = max(f.reordered, reordered)
-	if !drop {
-		f.kept++
-	}
-	if f.object {
-		f.wantValue = false
-		if !drop {
-			c.members[len(c.members)-1].end = int32(len(c.out))
-		}
-	}
-}
-
-// leaf counts a scalar or an empty container, unless the parameters passes it over.
+// leaf counts a scalar or an empty container that is part of the fingerprint.
 func (c *canonicaliser) leaf() {
-	if c.ignoring == 0 && (!c.hasOnly || c.picking > 0) {
+	if !c.unread() {
 		c.leaves++
 	}
 }

@@ -3,6 +3,8 @@ package fingerprint
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The kinds of differences.
@@ -42,41 +44,36 @@ func Compare(stored, arrived []byte, r Parameters, limit int) []Difference {
 		return whole
 	}
 	d := differ{limit: limit}
-	d.compare(a, b, h.sel)
+	d.picks(a, b, h.sel)
 	return d.found
 }
 
 // values returns the canonical text of what counts of a body: the whole, or the selected values by pointer.
 func (h *Hasher) values(body []byte) ([]pick, error) {
-	c, err := read(body, Limits{}, h.sel, len(h.parameters.Only) > 0)
-	if err != nil {
+	c := newCanonicaliser(body, Limits{}, len(h.parameters.Only) > 0)
+	if err := c.check(Limits{}, h.sel); err != nil {
 		return nil, err
 	}
 	if c.hasOnly {
 		return c.sortedPicks(), nil
 	}
-	return []pick{{text: c.ordered(c.all())}}, nil
+	return []pick{{text: c.out}}, nil
 }
 
-// differ walks through two canonical texts side by side and collects differences up to its limit.
+// differ walks through two canonical texts side by side and collects differences up to its limit. Both texts are valid, so
+// reading them gives no error.
 type differ struct {
 	limit int
 	found []Difference
-	a, b  cursor
+	a, b  side
 	path  []byte // the pointer of the newest value
-	open  []pair
 }
 
-// pair is an object or array that is open on both sides.
-type pair struct {
-	object bool
-	base   int // the length of its own pointer
-	index  int // of the next element as the bodies count it: ignored ones are not in the texts
-	sel    *selection
-}
+func (d *differ) full() bool { return len(d.found) >= d.limit }
 
-func (d *differ) compare(a, b []pick, sel *selection) {
-	for len(a)+len(b) > 0 && len(d.found) < d.limit {
+// picks compares what two lists in the order of their pointers select.
+func (d *differ) picks(a, b []pick, sel *selection) {
+	for len(a)+len(b) > 0 && !d.full() {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].pointer < b[0].pointer:
 			d.path = append(d.path[:0], a[0].pointer...)
@@ -88,97 +85,137 @@ func (d *differ) compare(a, b []pick, sel *selection) {
 			b = b[1:]
 		default:
 			d.path = append(d.path[:0], a[0].pointer...)
-			d.a, d.b = cursor{text: a[0].text}, cursor{text: b[0].text}
+			d.a, d.b = newSide(a[0].text), newSide(b[0].text)
 			below := sel
 			if a[0].pointer != "" {
 				below, _ = sel.at(a[0].pointer)
 			}
-			d.walk(below)
+			d.value(below)
 			a, b = a[1:], b[1:]
 		}
 	}
 }
 
-func (d *differ) walk(sel *selection) {
-	d.open = d.open[:0]
-	d.value(sel)
-	for len(d.open) > 0 && len(d.found) < d.limit {
-		if p := &d.open[len(d.open)-1]; p.object {
-			d.member(p)
-		} else {
-			d.element(p)
-		}
-	}
-}
-
-// value compares two values, or opens them when both are of the same kind.
 func (d *differ) value(sel *selection) {
-	if kind := d.a.next(); kind == d.b.next() && (kind == '{' || kind == '[') {
-		d.a.at, d.b.at = d.a.at+1, d.b.at+1
-		d.open = append(d.open, pair{object: kind == '{', base: len(d.path), sel: sel})
+	switch kind := d.a.kind(); {
+	case kind != d.b.kind():
+	case kind == jsontext.KindBeginObject:
+		d.object(sel)
+		return
+	case kind == jsontext.KindBeginArray:
+		d.array(sel)
 		return
 	}
-	if !bytes.Equal(d.a.skip(), d.b.skip()) {
+	if !bytes.Equal(d.a.value(), d.b.value()) {
 		d.report(Changed)
 	}
 }
 
-// member takes the next name in order, from one side or from both.
-func (d *differ) member(p *pair) {
-	switch order := compareNames(&d.a, &d.b); {
-	case d.a.next() == '}' && d.b.next() == '}':
-		d.close()
-	case order < 0:
-		d.path = appendEscaped(append(d.path[:p.base], '/'), d.a.takeName())
-		d.report(Removed)
-		d.a.skip()
-	case order > 0:
-		d.path = appendEscaped(append(d.path[:p.base], '/'), d.b.takeName())
-		d.report(Added)
-		d.b.skip()
-	default:
-		name := d.a.takeName()
-		d.b.takeName()
-		d.path = appendEscaped(append(d.path[:p.base], '/'), name)
-		d.value(p.sel.member(name))
+func (d *differ) object(sel *selection) {
+	base := len(d.path)
+	d.a.token()
+	d.b.token()
+	d.a.next()
+	d.b.next()
+	for (d.a.more || d.b.more) && !d.full() {
+		switch order := compareNames(&d.a, &d.b); {
+		case order < 0:
+			d.member(base, &d.a, Removed)
+		case order > 0:
+			d.member(base, &d.b, Added)
+		default:
+			d.path = appendEscaped(append(d.path[:base], '/'), d.a.name)
+			d.value(sel.member(d.a.name))
+			d.a.next()
+			d.b.next()
+		}
 	}
+	d.path = d.path[:base]
 }
 
-func (d *differ) element(p *pair) {
-	endA, endB := d.a.next() == ']', d.b.next() == ']'
-	if endA && endB {
-		d.close()
-		return
-	}
-	sel := p.sel.element(p.index)
-	for sel != nil && sel.ignored {
-		p.index++
-		sel = p.sel.element(p.index)
-	}
-	d.path = strconv.AppendInt(append(d.path[:p.base], '/'), int64(p.index), 10)
-	p.index++
-	switch {
-	case endA:
-		d.report(Added)
-		d.b.skip()
-	case endB:
-		d.report(Removed)
-		d.a.skip()
-	default:
-		d.value(sel)
-	}
+// member reports a member that one side alone has.
+func (d *differ) member(base int, s *side, kind string) {
+	d.path = appendEscaped(append(d.path[:base], '/'), s.name)
+	d.report(kind)
+	s.value()
+	s.next()
 }
 
-// close leaves the innermost pair, of which both sides are at their end.
-func (d *differ) close() {
-	d.open = d.open[:len(d.open)-1]
-	d.a.end()
-	d.b.end()
+// array compares elements. Their numbers are those of the bodies: ignored elements are not in the texts.
+func (d *differ) array(sel *selection) {
+	base, index := len(d.path), 0
+	d.a.token()
+	d.b.token()
+	for ; !d.full(); index++ {
+		at := sel.element(index)
+		if at != nil && at.ignored {
+			continue
+		}
+		endA, endB := d.a.kind() == jsontext.KindEndArray, d.b.kind() == jsontext.KindEndArray
+		d.path = strconv.AppendInt(append(d.path[:base], '/'), int64(index), 10)
+		switch {
+		case endA && endB:
+			d.a.token()
+			d.b.token()
+			d.path = d.path[:base]
+			return
+		case endA:
+			d.report(Added)
+			d.b.value()
+		case endB:
+			d.report(Removed)
+			d.a.value()
+		default:
+			d.value(at)
+		}
+	}
 }
 
 func (d *differ) report(kind string) {
-	if len(d.found) < d.limit {
+	if !d.full() {
 		// One character more than the bound is enough to see that there is more.
 		d.found = append(d.found, Difference{Path: cutPath(string(d.path[:min(len(d.path), MaxPath+1)])), Kind: kind})
 	}
+}
+
+// side reads one of two canonical texts.
+type side struct {
+	dec  *jsontext.Decoder
+	name []byte // of the next member
+	more bool   // whether the object has one
+}
+
+func newSide(text []byte) side {
+	return side{dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))}
+}
+
+func (s *side) kind() jsontext.Kind { return s.dec.PeekKind() }
+
+// token reads the beginning or the end of an object or array.
+func (s *side) token() { _, _ = s.dec.ReadToken() }
+
+// value reads a whole value.
+func (s *side) value() []byte {
+	raw, _ := s.dec.ReadValue()
+	return raw
+}
+
+// next reads the name of the next member, or the end of the object.
+func (s *side) next() {
+	if s.more = s.kind() == jsontext.KindString; s.more {
+		s.name = appendUnquoted(s.name[:0], s.value())
+		return
+	}
+	s.token()
+}
+
+// compareNames compares the next names of two objects. The end of an object comes after all names.
+func compareNames(a, b *side) int {
+	switch {
+	case !a.more:
+		return 1
+	case !b.more:
+		return -1
+	}
+	return bytes.Compare(a.name, b.name)
 }

@@ -2,7 +2,7 @@
 //
 // A [Fingerprint] is a SHA-256 hash together with the [Parameters] it was made by. Both are stored with a document. When a
 // message meets a stored document, it is hashed by the stored parameters, never by its own configuration: so a changed setting
-// or a new version of this product does not turn an honest retry into a conflict. parameters version never changes its
+// or a new version of this product does not turn an honest retry into a conflict. A version of the parameters never changes its
 // result; golden vectors hold that.
 //
 // # The canonical form of version 1
@@ -20,8 +20,8 @@
 //
 // The form "bytes" hashes the body as it is.
 //
-// Everything here is a pure function, safe for concurrent use. Work and memory grow with the size of the body alone: nesting
-// costs no stack, a path is written once however many values lie below it, members are put in order without a factor for the
-// depth, and a number with a huge exponent costs no more than its text. Tests hold that with bodies of 1.9 MB made to cost
-// the most.
+// Everything here is a pure function, safe for concurrent use. Nesting is bounded by [MaxDepth], so bodies are read by recursion.
+// Memory grows with the size of the body alone: a path is written once however many values lie below it, and a number with a
+// huge exponent takes no more than its text. An object whose members are out of order is copied once at each level around
+// it. Tests hold the memory with bodies of 1.9 MB made to take the most.
 package fingerprint

@@ -3,8 +3,6 @@ package fingerprint
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"sort"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,25 +26,25 @@ const MaxExactBytes = 2 << 20
 // their paths and texts have more than [MaxExactBytes]. Work grows with the size of the body, and memory with that and
 // MaxExactBytes.
 func Inexact(body []byte, limits Limits) ([]Exact, error) {
-	c, err := check(body, limits)
-	if err != nil || !c.rounds {
-		return nil, err
-	}
 	var found []Exact
 	size := 0
-	err = walk(body, nil, func(w *walker, raw []byte) {
-		if survivesDouble(raw) {
+	c := newCanonicaliser(body, limits, true)
+	c.visit = func(_ *selection, number []byte) {
+		if survivesDouble(number) {
 			return
 		}
-		if size += len(w.path) + len(raw); size <= MaxExactBytes {
-			found = append(found, Exact{Path: string(w.path), Text: string(raw)})
+		if size += len(c.path) + len(number); size <= MaxExactBytes {
+			found = append(found, Exact{Path: string(c.path), Text: string(number)})
 		}
-	})
-	if err == nil && size > MaxExactBytes {
+	}
+	if err := c.check(limits, nil); err != nil {
+		return nil, err
+	}
+	if size > MaxExactBytes {
 		return nil, &Problem{Kind: TooLarge, Offset: -1, Limit: MaxExactBytes, Cause: fmt.Sprintf("numbers that a double cannot hold are kept "+
 			"as text with their path beside the document; here that takes %d bytes, and at most %d can be kept", size, MaxExactBytes)}
 	}
-	return found, err
+	return found, nil
 }
 
 // Restore puts the original texts back into a body that a store has returned with rounded numbers. A number that is no
@@ -56,55 +54,31 @@ func Restore(body []byte, exact []Exact) ([]byte, error) {
 	if len(exact) == 0 {
 		return body, nil
 	}
-	list := slices.Clone(exact)
-	slices.SortStableFunc(list, func(a, b Exact) int { return comparePointers(a.Path, b.Path) })
 	var out []byte
 	copied := 0
-	err := walk(body, list, func(w *walker, raw []byte) {
-		if len(w.at) == 0 || len(w.at[0].Path) != len(w.path) || !roundsTo(w.at[0].Text, raw) {
+	c := newCanonicaliser(body, Limits{}, true)
+	c.repeats = true
+	c.visit = func(at *selection, number []byte) {
+		if at == nil || !roundsTo(at.original, number) {
 			return
 		}
-		end := int(w.reader.dec.InputOffset())
-		out = append(append(out, body[copied:end-len(raw)]...), w.at[0].Text...)
+		end := int(c.dec.InputOffset())
+		out = append(append(out, body[copied:end-len(number)]...), at.original...)
 		copied = end
-	})
+	}
+	err := c.run(originals(exact))
 	return append(out, body[copied:]...), err
 }
 
-// narrow returns those of a sorted list whose path goes on with a step, a slash and a token, from position base on. All of
-// the list have the same path up to there. It compares no more than the step, so a long path costs nothing here.
-func narrow(list []Exact, base int, step []byte) []Exact {
-	if len(list) == 0 {
-		return nil
-	}
-	from := sort.Search(len(list), func(i int) bool { return comparePointers(list[i].Path[base:], step) >= 0 })
-	count := sort.Search(len(list)-from, func(i int) bool {
-		rest := list[from+i].Path[base:]
-		return len(rest) < len(step) || rest[:len(step)] != string(step) || len(rest) > len(step) && rest[len(step)] != '/'
-	})
-	return list[from : from+count]
-}
-
-// comparePointers orders JSON pointers so that whatever lies below one follows it at once: a slash comes before all bytes.
-func comparePointers[T string | []byte](a string, b T) int {
-	for i := range min(len(a), len(b)) {
-		switch x, y := a[i], b[i]; {
-		case x == y:
-		case x == '/':
-			return -1
-		case y == '/':
-			return 1
-		default:
-			return int(x) - int(y)
+// originals is the tree of the numbers' pointers. A text that is no pointer names no value.
+func originals(exact []Exact) *selection {
+	root := &selection{}
+	for _, e := range exact {
+		if at, err := root.at(e.Path); err == nil && at.original == "" {
+			at.original = e.Text
 		}
 	}
-	return len(a) - len(b)
-}
-
-// newReader returns a canonicaliser that only reads.
-func newReader(body []byte) *canonicaliser {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
-	return &canonicaliser{body: body, dec: dec, maxDepth: deepest}
+	return root
 }
 
 // survivesDouble reports whether the shortest decimal that names the nearest double has the same value as the number.

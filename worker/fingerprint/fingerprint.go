@@ -47,8 +47,7 @@ func Compute(body []byte, r Parameters) (Fingerprint, error) {
 // Check reports the first problem of a body that must be one JSON value, as a [*Problem]: its size, its encoding, its syntax,
 // duplicate names, depth and numbers.
 func Check(body []byte, limits Limits) error {
-	_, err := check(body, limits)
-	return err
+	return newCanonicaliser(body, limits, true).check(limits, nil)
 }
 
 // A Hasher makes fingerprints by one parameters. It is safe for concurrent use.
@@ -74,7 +73,7 @@ func (h *Hasher) Compute(body []byte, limits Limits) (Fingerprint, error) {
 	text := body
 	if h.parameters.Form == FormJSON {
 		var err error
-		if text, err = canonical(body, limits, h.sel, len(h.parameters.Only) > 0); err != nil {
+		if text, err = h.canonical(body, limits); err != nil {
 			return Fingerprint{}, err
 		}
 	} else if err := checkSize(body, limits); err != nil {
@@ -94,7 +93,7 @@ func Canonical(body []byte, r Parameters) ([]byte, error) {
 	if r.Form == FormBytes {
 		return slices.Clone(body), nil
 	}
-	return canonical(body, Limits{}, h.sel, len(r.Only) > 0)
+	return h.canonical(body, Limits{})
 }
 
 // maxBody keeps every offset of the canonical text within 31 bits. The largest message of Service Bus has 100 MB.
@@ -126,34 +125,30 @@ func checkUTF8(body []byte) error {
 	return &Problem{Kind: InvalidUTF8, Offset: int64(offset), Cause: "the body is not UTF-8"}
 }
 
-// read checks a body and returns it as written by a canonicaliser.
-func read(body []byte, l Limits, sel *selection, hasOnly bool) (*canonicaliser, error) {
-	if err := checkSize(body, l); err != nil {
-		return nil, err
+// check reads the body within its limits.
+func (c *canonicaliser) check(l Limits, sel *selection) error {
+	if err := checkSize(c.body, l); err != nil {
+		return err
 	}
-	if err := checkUTF8(body); err != nil {
-		return nil, err
+	if err := checkUTF8(c.body); err != nil {
+		return err
 	}
-	c := newCanonicaliser(body, l, hasOnly)
-	c.weighing = sel == nil && hasOnly
-	return c, c.run(sel)
+	return c.run(sel)
 }
 
-// check reads a body of which nothing is to be written, and finds out whether a double would round any of its numbers.
-func check(body []byte, l Limits) (*canonicaliser, error) { return read(body, l, nil, true) }
-
-func canonical(body []byte, l Limits, sel *selection, hasOnly bool) ([]byte, error) {
-	c, err := read(body, l, sel, hasOnly)
-	if err != nil {
+// canonical returns the text that the parameters hash, of a body that it checks.
+func (h *Hasher) canonical(body []byte, l Limits) ([]byte, error) {
+	c := newCanonicaliser(body, l, len(h.parameters.Only) > 0)
+	if err := c.check(l, h.sel); err != nil {
 		return nil, err
 	}
-	if c.leaves == 0 && (hasOnly || c.ignored) {
+	if c.leaves == 0 && (c.hasOnly || c.ignored) {
 		return nil, &Problem{Kind: NothingSelected, Offset: -1, Cause: "the parameters leave nothing of this body to compare"}
 	}
-	if hasOnly {
+	if c.hasOnly {
 		return c.picked(), nil
 	}
-	return c.ordered(c.all()), nil
+	return c.out, nil
 }
 
 // sortedPicks returns the selected values in the order of their pointers.

@@ -79,7 +79,7 @@ func TestRestoreCostsNoMoreForLongPaths(t *testing.T) {
 		"a long name again":    `{"x":` + list(`{"`+strings.Repeat("n", 2_000)+`":1}`, hostileSize) + "}",
 		"alike numbers":        nest(1, hostileSize/2, list("12345678901234567000", hostileSize/2)),
 		"one name, many times": `{"` + half + `":{"x":1` + strings.Repeat(`,"x":12345678901234567000`, hostileSize/50) + `}}`,
-		"deep":                 nest(9_000, 90, list("1", hostileSize/2)),
+		"deep":                 nest(127, 6_000, list("1", hostileSize/2)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, exact := range [][]fingerprint.Exact{
@@ -97,14 +97,14 @@ func TestRestoreCostsNoMoreForLongPaths(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotDependOnTheDepth sorts objects that are out of order at every level, where moving each level on its own
-// would copy the innermost text thousands of times.
-func TestOrderDoesNotDependOnTheDepth(t *testing.T) {
-	const depth = 9_000
+// TestObjectsOutOfOrderAtEveryLevelAreSorted needs no memory for a level, although its text is moved at each.
+func TestObjectsOutOfOrderAtEveryLevelAreSorted(t *testing.T) {
+	const depth = fingerprint.MaxDepth - 6
 	for name, inner := range map[string]string{
 		"a long text":  `"` + strings.Repeat("x", hostileSize) + `"`,
 		"many members": `{"z":0,"a":` + list(`{"z":0,"b":[{"q":1,"p":2}],"a":{}}`, hostileSize) + `}`,
 		"little":       "1",
+		"nothing":      "{}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := strings.Repeat(`{"n":0,"m":`, depth) + inner + strings.Repeat(`,"a":[0]}`, depth)
@@ -120,4 +120,24 @@ func TestOrderDoesNotDependOnTheDepth(t *testing.T) {
 			require.Less(t, cost, uint64(16*max(len(body), hostileSize)))
 		})
 	}
+}
+
+func TestNoNestingGoesBeyondWhatTheStoreKeeps(t *testing.T) {
+	for _, depth := range []int{fingerprint.MaxDepth + 1, 9_000, 300_000} {
+		for _, open := range []string{"[", `{"a":`} {
+			body := []byte(strings.Repeat(open, depth))
+			for name, err := range map[string]error{
+				"by default":       fingerprint.Check(body, fingerprint.Limits{}),
+				"by a large limit": fingerprint.Check(body, fingerprint.Limits{MaxDepth: 1 << 20}),
+			} {
+				p := problemOf(t, err)
+				require.Equal(t, fingerprint.TooDeep, p.Kind, name)
+				require.Equal(t, fingerprint.MaxDepth, p.Limit, name)
+			}
+			_, err := fingerprint.Restore(body, []fingerprint.Exact{{Path: "/a", Text: "1"}})
+			require.Equal(t, fingerprint.TooDeep, problemOf(t, err).Kind)
+			require.NotEmpty(t, fingerprint.Compare(body, body, plain, 1), "they have no common form")
+		}
+	}
+	require.NoError(t, fingerprint.Check([]byte(nest(fingerprint.MaxDepth, 1, "1")), fingerprint.Limits{}))
 }

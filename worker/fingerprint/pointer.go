@@ -50,12 +50,13 @@ func appendEscaped(pointer, name []byte) []byte {
 	return pointer
 }
 
-// A selection is a tree of the pointers of parameters. A nil selection has no pointers at or below it.
+// A selection is a tree of the pointers of parameters, or of numbers. A nil selection has no pointers at or below it.
 type selection struct {
-	below   map[string]*selection
-	ignored bool
-	only    string // the pointer, when selected
-	isOnly  bool
+	below    map[string]*selection
+	ignored  bool
+	only     string // the pointer, when selected
+	isOnly   bool
+	original string // the text of the number
 }
 
 func newSelection(r Parameters) (*selection, error) {

@@ -36,6 +36,9 @@ type Options struct {
 	ExpiredBlocksCreate bool
 	// Faults plans what goes wrong. Defaults to nothing.
 	Faults *fault.Plan
+	// OnRefusal is called with everything that the account refuses because it does not implement it. It must return
+	// soon, and must not call the account. Defaults to nothing.
+	OnRefusal func(what string)
 	// History records what happens. Defaults to nowhere.
 	History *history.Log
 }

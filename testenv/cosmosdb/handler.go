@@ -106,7 +106,11 @@ func (a *Account) dispatch(q *request) (r reply, created []string) {
 
 // refuseLocked answers a request for something that the account does not implement, and remembers it.
 func (a *Account) refuseLocked(q *request, what string) reply {
-	a.refusals = append(a.refusals, q.method+" "+q.path+": "+what)
+	refused := q.method + " " + q.path + ": " + what
+	a.refusals = append(a.refusals, refused)
+	if a.opts.OnRefusal != nil {
+		a.opts.OnRefusal(refused)
+	}
 	r := refuse(http.StatusNotImplemented, 0, "the embedded Cosmos DB does not implement "+what)
 	a.opts.History.Add(history.Event{Op: history.RefusedByCosmos, Entity: q.entity(), Key: q.key, Status: r.status, Error: what})
 	return r

@@ -40,6 +40,7 @@ var harmlessHeaders = []string{
 	"x-ms-documentdb-query-emit-traces", "x-ms-documentdb-query-enable-scan", "x-ms-documentdb-query-iscontinuationexpected",
 	"x-ms-documentdb-query-parallelizecrosspartitionquery", "x-ms-documentdb-responsecontinuationtokenlimitinkb",
 	"x-ms-force-refresh", "x-ms-is-feed-unfiltered", "x-ms-noretry-449", "x-ms-remaining-time-in-ms-on-client", "x-ms-return-client-request-id",
+	"x-ms-thinclient-proxy-operation-type", "x-ms-thinclient-proxy-resource-type",
 	"x-ms-useragent", "x-ms-user-agent", "x-ms-version",
 }
 

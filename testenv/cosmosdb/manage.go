@@ -66,7 +66,7 @@ func (a *Account) manage(q *request) reply {
 	switch {
 	case q.resource == offerFeed || q.resource == offerResource:
 		return a.serveOffers(q)
-	case q.isQuery() && (q.resource == databaseFeed || q.resource == containerFeed):
+	case (q.isQuery() || q.method == http.MethodGet) && (q.resource == databaseFeed || q.resource == containerFeed):
 		return a.queryManagement(q)
 	case q.resource == databaseFeed && q.method == http.MethodPost:
 		return a.createDatabase(q)

@@ -222,7 +222,7 @@ func withMetrics(q *request, r reply, retrieved, returned int) reply {
 	return r
 }
 
-// queryManagement answers queries over databases, containers and offers, in one page.
+// queryManagement answers queries over databases, containers and offers, and lists of them, in one page.
 func (a *Account) queryManagement(q *request) reply {
 	s, refused := a.readAsk(q)
 	if refused != nil {

@@ -190,6 +190,9 @@ func (b *Broker) refuse(what string) {
 	b.tried[what] = struct{}{}
 	b.mu.Unlock()
 	b.opts.History.Add(history.Event{Op: history.Refused, Error: what})
+	if b.opts.OnRefusal != nil {
+		b.opts.OnRefusal(what)
+	}
 	if !known {
 		b.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "not implemented by the embedded Service Bus", slog.String("what", what))
 	}

@@ -50,6 +50,8 @@ type Options struct {
 	History *history.Log
 	// Logger receives one record for each refusal and for each connection that ends with an error. Defaults to none.
 	Logger *slog.Logger
+	// OnRefusal is called with every refusal, beside Logger and history. It must return soon. Defaults to nothing.
+	OnRefusal func(what string)
 	// MaxMessageSize bounds a message or a batch, in bytes. Defaults to 262144, the limit of the standard tier.
 	MaxMessageSize int
 	// SenderCredit is how many messages a sender may have under way. Defaults to 1000. A small number makes a slow broker.

@@ -5,7 +5,7 @@ export GOFLAGS ?= -trimpath
 RACE ?= $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance infra image clean
+.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance clients infra image clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,8 +44,11 @@ torture: build ## Kill and break real processes for MINUTES (1) with SEED, and c
 bench: ## Throughput, round trips and request charge against a bare loop
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./testenv/bench
 
-conformance: ## azcosmos' own emulator suite against the embedded Cosmos DB
+conformance: ## The Go clients' own tests against the embedded Service Bus and Cosmos DB
 	./testenv/conformance/run.sh
+
+clients: build ## JavaScript, Python and Java clients against devenv, where their runtimes are
+	./scripts/clients.sh
 
 infra: ## Compile and lint the templates, check formatting and snapshot
 	./scripts/infra-check.sh

@@ -43,7 +43,7 @@ type demo struct {
 	env   *testenv.Env
 	at    testenv.Addresses
 	fleet *fleet
-	sent  []*parcel
+	sent  []*demoMessage
 }
 
 func runDemo(ctx context.Context, program string, sys system) (err error) {
@@ -115,19 +115,19 @@ func (d *demo) newOrders(ctx context.Context) error {
 	}
 	d.say("Worker 1 starts. Sending four messages: two orders, an order with three lines, and one that nobody can read.")
 	return d.sendAndWait(ctx,
-		&parcel{what: "new order", id: "1001", documents: 1, deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":40}}`},
-		&parcel{what: "new order", id: "1002", documents: 1, deliveries: 1, line: `{"message_id":"1002","body":{"orderId":"1002","customer":"Grace","amount":12.5}}`},
-		&parcel{what: "new order with three lines", id: "1003", documents: 4, deliveries: 1, line: `{"message_id":"1003","body":{"orderId":"1003","lines":[{"sku":"tea","quantity":2},{"sku":"pot","quantity":1},{"sku":"cup","quantity":6}]}}`},
-		&parcel{what: "a body that is no JSON", id: "1004", reason: "NotJSON", deliveries: 1, line: `{"message_id":"1004","body":"{\"orderId\":\"1004\",\"amount\":"}`},
+		&demoMessage{what: "new order", id: "1001", documents: 1, deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":40}}`},
+		&demoMessage{what: "new order", id: "1002", documents: 1, deliveries: 1, line: `{"message_id":"1002","body":{"orderId":"1002","customer":"Grace","amount":12.5}}`},
+		&demoMessage{what: "new order with three lines", id: "1003", documents: 4, deliveries: 1, line: `{"message_id":"1003","body":{"orderId":"1003","lines":[{"sku":"tea","quantity":2},{"sku":"pot","quantity":1},{"sku":"cup","quantity":6}]}}`},
+		&demoMessage{what: "a body that is no JSON", id: "1004", reason: "NotJSON", deliveries: 1, line: `{"message_id":"1004","body":"{\"orderId\":\"1004\",\"amount\":"}`},
 	)
 }
 
 func (d *demo) repeats(ctx context.Context) error {
 	d.say("Sending three more: one again, one again with its names in another order, and one under a used id with another amount.")
 	return d.sendAndWait(ctx,
-		&parcel{what: "1001 again, the same bytes", id: "1001", deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":40}}`},
-		&parcel{what: "1002 again, names in another order", id: "1002", deliveries: 1, line: `{"message_id":"1002","body":{ "amount": 12.50, "customer": "Grace", "orderId": "1002" }}`},
-		&parcel{what: "1001 with another amount", id: "1001", reason: "ContentConflict", deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":400}}`},
+		&demoMessage{what: "1001 again, the same bytes", id: "1001", deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":40}}`},
+		&demoMessage{what: "1002 again, names in another order", id: "1002", deliveries: 1, line: `{"message_id":"1002","body":{ "amount": 12.50, "customer": "Grace", "orderId": "1002" }}`},
+		&demoMessage{what: "1001 with another amount", id: "1001", reason: "ContentConflict", deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":400}}`},
 	)
 }
 
@@ -139,7 +139,7 @@ func (d *demo) crash(ctx context.Context) error {
 	}
 	d.env.Faults.Add(fault.On(history.CreateDocument).Key("1005").After(fault.Call(alive[0].kill)))
 	d.say("Sending one more, and killing worker 1 (SIGKILL to process %d) just after it has committed and before it can complete.", alive[0].pid())
-	p := &parcel{what: "new order; its worker is killed between commit and complete", id: "1005", documents: 1, deliveries: 2, line: `{"message_id":"1005","body":{"orderId":"1005","customer":"Alan","amount":7}}`}
+	p := &demoMessage{what: "new order; its worker is killed between commit and complete", id: "1005", documents: 1, deliveries: 2, line: `{"message_id":"1005","body":{"orderId":"1005","customer":"Alan","amount":7}}`}
 	if err := d.send(ctx, p); err != nil {
 		return err
 	}
@@ -157,18 +157,18 @@ func (d *demo) crash(ctx context.Context) error {
 	return d.wait(ctx, p)
 }
 
-func (d *demo) sendAndWait(ctx context.Context, parcels ...*parcel) error {
-	if err := d.send(ctx, parcels...); err != nil {
+func (d *demo) sendAndWait(ctx context.Context, messages ...*demoMessage) error {
+	if err := d.send(ctx, messages...); err != nil {
 		return err
 	}
-	return d.wait(ctx, parcels...)
+	return d.wait(ctx, messages...)
 }
 
-// send sends parcels and learns their sequence numbers. Nobody else sends during the demonstration.
-func (d *demo) send(ctx context.Context, parcels ...*parcel) error {
+// send sends messages and learns their sequence numbers. Nobody else sends during the demonstration.
+func (d *demo) send(ctx context.Context, messages ...*demoMessage) error {
 	before := len(d.sent)
-	lines := make([]string, len(parcels))
-	for i, p := range parcels {
+	lines := make([]string, len(messages))
+	for i, p := range messages {
 		lines[i] = p.line
 	}
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
@@ -181,20 +181,20 @@ func (d *demo) send(ctx context.Context, parcels ...*parcel) error {
 		if e.Op != history.Send || !e.Effect {
 			continue
 		}
-		if i := arrived - before; i >= 0 && i < len(parcels) {
-			parcels[i].sequence = e.Sequence
+		if i := arrived - before; i >= 0 && i < len(messages) {
+			messages[i].sequence = e.Sequence
 		}
 		arrived++
 	}
-	if arrived != before+len(parcels) {
-		return fmt.Errorf("%d messages were sent and %d arrived", len(parcels), arrived-before)
+	if arrived != before+len(messages) {
+		return fmt.Errorf("%d messages were sent and %d arrived", len(messages), arrived-before)
 	}
-	d.sent = append(d.sent, parcels...)
+	d.sent = append(d.sent, messages...)
 	return nil
 }
 
-// wait returns when every parcel has ended, or with an error when that takes too long or a worker dies.
-func (d *demo) wait(ctx context.Context, parcels ...*parcel) error {
+// wait returns when every demoMessage has ended, or with an error when that takes too long or a worker dies.
+func (d *demo) wait(ctx context.Context, messages ...*demoMessage) error {
 	limit := time.NewTimer(demoLimit)
 	defer limit.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -203,7 +203,7 @@ func (d *demo) wait(ctx context.Context, parcels ...*parcel) error {
 		if _, err := d.fleet.alive(); err != nil {
 			return err
 		}
-		open := d.open(parcels)
+		open := d.open(messages)
 		if len(open) == 0 {
 			return nil
 		}
@@ -217,11 +217,11 @@ func (d *demo) wait(ctx context.Context, parcels ...*parcel) error {
 	}
 }
 
-func (d *demo) open(parcels []*parcel) []*parcel {
+func (d *demo) open(messages []*demoMessage) []*demoMessage {
 	events := d.env.History.Events()
-	var open []*parcel
-	for _, p := range parcels {
-		if fateOf(events, p.sequence) == nil {
+	var open []*demoMessage
+	for _, p := range messages {
+		if outcomeOf(events, p.sequence) == nil {
 			open = append(open, p)
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -101,7 +103,7 @@ func TestTheDemonstrationShowsWhatBecomesOfEachOrder(t *testing.T) {
 	require.Zero(t, code, "%s\n%s", out, errs)
 	flat := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		"new order 1001 committed, completed nothing stood under this id: created Cosmos DB, 1001",
+		"new order 1001 committed, completed the id was new: created Cosmos DB, 1001",
 		"1003 committed, completed the order and its 3 lines were created",
 		"dead-lettered: NotJSON",
 		"1001 again, the same bytes 1001 completed, nothing written already stored, with the same hash",
@@ -181,7 +183,10 @@ func TestTheEnvironmentServesUntilItIsStopped(t *testing.T) {
 	defer out.Close()
 	o := serveOptions{host: "127.0.0.1", noDuplicate: true, lock: 7 * time.Second, deliveries: 4, historyFile: filepath.Join(t.TempDir(), "history.jsonl")}
 	done := make(chan error, 1)
-	go func() { done <- serve(ctx, o, testenv.Addresses{}, system{stdout: out}) }()
+	errs, err := os.Create(filepath.Join(t.TempDir(), "errs"))
+	require.NoError(t, err)
+	defer errs.Close()
+	go func() { done <- serve(ctx, o, testenv.Addresses{}, system{stdout: out, stderr: errs}) }()
 	require.Eventually(t, func() bool { return strings.Contains(output{out}.String(), "/queues\n") }, 10*time.Second, 10*time.Millisecond)
 	text := output{out}.String()
 	require.Contains(t, text, "queue orders: lock 7s, 4 deliveries, no duplicate detection")
@@ -194,6 +199,20 @@ func TestTheEnvironmentServesUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("{}")}, nil))
 
+	// What is refused shows on the terminal, once.
+	for range 2 {
+		nc, err := net.Dial("tcp", strings.TrimPrefix(servicebusAddress.FindString(text), "sb://"))
+		require.NoError(t, err)
+		_, err = nc.Write([]byte("\x16\x03\x01\x02\x00\x01\x00\x01"))
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, nc) // until the broker hangs up
+		require.NoError(t, nc.Close())
+	}
+	require.Eventually(t, func() bool {
+		return strings.Contains(output{errs}.String(), "not implemented, and refused: Service Bus: TLS")
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, 1, strings.Count(output{errs}.String(), "refused: Service Bus: TLS"))
+
 	taken := testenv.Addresses{Cosmos: strings.TrimPrefix(settings["COSMOS_ENDPOINT"], "http://")}
 	err = serve(ctx, serveOptions{}, taken, system{stdout: out})
 	require.ErrorContains(t, err, "Cosmos DB cannot listen on "+taken.Cosmos+": another program does already")
@@ -204,6 +223,19 @@ func TestTheEnvironmentServesUntilItIsStopped(t *testing.T) {
 	events, err := os.ReadFile(o.historyFile)
 	require.NoError(t, err)
 	require.Contains(t, string(events), `"op":"servicebus.send"`)
+}
+
+var servicebusAddress = regexp.MustCompile(`sb://[0-9.:]+`)
+
+func TestRefusalsArePrintedOnceAndNotWithoutEnd(t *testing.T) {
+	var out writer
+	r := &refusals{out: &out, told: map[string]bool{}}
+	for i := range 3 * maxRefusals {
+		r.tell("Cosmos DB", fmt.Sprint("JOIN ", i/2))
+	}
+	require.Equal(t, maxRefusals+1, strings.Count(string(out), "\n"))
+	require.Contains(t, string(out), "not implemented, and refused: Cosmos DB: JOIN 0\n")
+	require.Contains(t, string(out), "further refusals are not printed")
 }
 
 func TestThePortsAreThoseOfTheOfficialEmulators(t *testing.T) {

@@ -23,11 +23,11 @@ func (d *demo) report() (wrong int) {
 	}
 	t := table{head: []string{"what was sent", "id", "outcome", "why", "where it is now"}, most: columns(max(width, minimumWidth))}
 	for _, p := range d.sent {
-		f := fateOf(events, p.sequence)
+		f := outcomeOf(events, p.sequence)
 		row := []string{p.what, p.id, "still on the queue", "", d.env.Queue.Name}
 		if f != nil {
 			detail := d.description(p.sequence)
-			row = []string{p.what, p.id, f.outcome(), f.why(detail), d.place(p, f)}
+			row = []string{p.what, p.id, f.summary(), f.why(detail), d.place(p, f)}
 		}
 		if mistake := p.wrong(f); mistake != "" {
 			row[2] = "WRONG: " + mistake
@@ -48,7 +48,7 @@ func columns(width int) []int {
 }
 
 // place is the last column of the table.
-func (d *demo) place(p *parcel, f *fate) string {
+func (d *demo) place(p *demoMessage, f *outcome) string {
 	switch {
 	case !f.completed:
 		return d.env.Queue.Name + "/$DeadLetterQueue"
@@ -76,20 +76,20 @@ func (d *demo) promises() error {
 
 // audit compares every order with what is stored under its id, content and lines.
 func (d *demo) audit(events []history.Event) error {
-	var fates []traffic.Fate
+	var outcomes []traffic.Outcome
 	for _, p := range d.sent {
-		f := fateOf(events, p.sequence)
+		f := outcomeOf(events, p.sequence)
 		m := traffic.Message{ID: p.id, Body: p.body(), Kind: traffic.New}
 		if p.reason == "NotJSON" {
 			m.Kind = traffic.Unreadable
 		}
-		fates = append(fates, traffic.Fate{Message: m, Completed: f.completed, Reason: f.reason})
+		outcomes = append(outcomes, traffic.Outcome{Message: m, Completed: f.completed, Reason: f.reason})
 	}
 	stored, err := storedOrders(d.env)
 	if err != nil {
 		return err
 	}
-	if wrong := traffic.Audit(fates, stored, words); len(wrong) > 0 {
+	if wrong := traffic.Audit(outcomes, stored, words); len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "\n"))
 	}
 	return nil
@@ -102,7 +102,7 @@ func (d *demo) stayUp(ctx context.Context) error {
 	worker := workerCommand()
 	d.say("")
 	d.say("echo '{\"message_id\":\"2001\",\"body\":{\"orderId\":\"2001\",\"amount\":5}}' | %s send   # send it twice, then change the amount", worker)
-	d.say("%s deadletter list   # what was put aside, with the verdict on each", worker)
+	d.say("%s deadletter list   # what was dead-lettered, with the verdict on each", worker)
 	d.say("%s deadletter serve   # the same in a browser", worker)
 	d.say("curl -s http://%s/queues   # counts of the queues\n", d.at.Management)
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -132,11 +132,11 @@ func (d *demo) news(shown map[int64]bool) {
 		if e.Op != history.Send || !e.Effect || shown[e.Sequence] {
 			continue
 		}
-		f := fateOf(events, e.Sequence)
+		f := outcomeOf(events, e.Sequence)
 		if f == nil {
 			continue
 		}
 		shown[e.Sequence] = true
-		d.say("  %s: %s; %s", e.Key, f.outcome(), f.why(d.description(e.Sequence)))
+		d.say("  %s: %s; %s", e.Key, f.summary(), f.why(d.description(e.Sequence)))
 	}
 }

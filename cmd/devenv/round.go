@@ -36,7 +36,7 @@ type round struct {
 func (r *round) run(ctx context.Context, length time.Duration, sum *tally) (err error) {
 	defer func() { err = errors.Join(err, r.env.Close()) }()
 	r.began, r.sent = time.Now(), map[int64]traffic.Message{}
-	if err := r.torment(ctx, length); err != nil {
+	if err := r.load(ctx, length); err != nil {
 		return errors.Join(err, r.fleet.stop())
 	}
 	r.note("Nothing goes wrong any more; waiting until the queue is empty.")
@@ -53,8 +53,8 @@ func (r *round) run(ctx context.Context, length time.Duration, sum *tally) (err 
 	return nil
 }
 
-// torment starts the workers, sends, kills and breaks. Every goroutine that it starts has ended when it returns.
-func (r *round) torment(ctx context.Context, length time.Duration) error {
+// load starts the workers, sends, kills and breaks. Every goroutine that it starts has ended when it returns.
+func (r *round) load(ctx context.Context, length time.Duration) error {
 	for range r.options.workers {
 		if _, err := r.fleet.start(); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (r *round) torment(ctx context.Context, length time.Duration) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var group sync.WaitGroup
-	for _, work := range []func(context.Context) error{r.send, r.hunt, r.progress} {
+	for _, work := range []func(context.Context) error{r.send, r.killLoop, r.progress} {
 		group.Go(func() {
 			if err := work(ctx); err != nil {
 				fail(err)
@@ -122,8 +122,8 @@ func (r *round) sendOne(m traffic.Message) error {
 	return nil
 }
 
-// hunt kills workers, or asks them to end, and starts others in their place.
-func (r *round) hunt(ctx context.Context) error {
+// killLoop kills workers, or asks them to end, and starts others in their place.
+func (r *round) killLoop(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(r.seed, 0xdead))
 	for {
 		select {

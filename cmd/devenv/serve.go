@@ -66,8 +66,16 @@ func newServe(sys system) *cobra.Command {
 		Short: "An embedded Service Bus and Cosmos DB on this machine",
 		Long: `An embedded Service Bus and Cosmos DB on this machine, until Ctrl-C.
 
-They speak the real protocols on the ports of Microsoft's emulators, so that unmodified programs work against them. All is
-kept in memory and gone at the end.`,
+They speak the real protocols on the ports of Microsoft's emulators, without TLS. These unmodified clients are tried
+against them (make clients): Go (azservicebus, azcosmos), JavaScript (@azure/service-bus, @azure/cosmos), Python
+(azure-servicebus, azure-cosmos) and Java (azure-messaging-servicebus, azure-cosmos in gateway mode with
+COSMOS.HTTP_CONNECTION_WITHOUT_TLS_ALLOWED=true). .NET has not been tried. The Service Bus connection string must say
+UseDevelopmentEmulator=true, as the one that is printed does.
+
+There are queues with dead-letter queues, locks, schedules and duplicate detection, and containers with batches, patches,
+queries, change feed and time to live. There are no topics, subscriptions, sessions, transactions, administration client,
+stored procedures, JOIN, GROUP BY, DISTINCT or aggregates but COUNT. What is missing is refused with an error, and printed
+here. All is kept in memory and gone at the end.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			addresses, err := o.addresses()
@@ -83,7 +91,7 @@ kept in memory and gone at the end.`,
 
 // serve runs the environment on the addresses until ctx is done.
 func serve(ctx context.Context, o serveOptions, addresses testenv.Addresses, sys system) (err error) {
-	env, err := o.environment()
+	env, err := o.environment(sys.stderr)
 	if err != nil {
 		return err
 	}
@@ -106,8 +114,11 @@ func (o serveOptions) addresses() (testenv.Addresses, error) {
 	return testenv.Addresses{AMQP: at(portAMQP), Management: at(portManagement), Cosmos: at(portCosmos)}, nil
 }
 
-func (o serveOptions) environment() (*testenv.Env, error) {
+func (o serveOptions) environment(refused io.Writer) (*testenv.Env, error) {
 	options := testenv.Options{Queue: o.queue, Adjust: o.adjust}
+	refusals := &refusals{out: refused, told: map[string]bool{}}
+	options.Broker.OnRefusal = func(what string) { refusals.tell("Service Bus", what) }
+	options.Account.OnRefusal = func(what string) { refusals.tell("Cosmos DB", what) }
 	if o.config != "" {
 		f, err := os.Open(o.config)
 		if err != nil {

@@ -23,7 +23,7 @@ type tally struct {
 	promises                 history.Report
 }
 
-func (t *tally) add(r *round, events []history.Event, fates []traffic.Fate, report history.Report, documents int) {
+func (t *tally) add(r *round, events []history.Event, outcomes []traffic.Outcome, report history.Report, documents int) {
 	if t.sent == nil {
 		t.sent, t.dead = map[traffic.Kind]int{}, map[string]int{}
 	}
@@ -33,7 +33,7 @@ func (t *tally) add(r *round, events []history.Event, fates []traffic.Fate, repo
 	}
 	t.killed, t.stopped = t.killed+r.killed, t.stopped+r.stopped
 	r.mu.Unlock()
-	for _, f := range fates {
+	for _, f := range outcomes {
 		if f.Completed {
 			t.completed++
 		} else {

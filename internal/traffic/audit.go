@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// A Fate is what became of one message.
-type Fate struct {
+// An Outcome is what became of one message.
+type Outcome struct {
 	Message Message
 	// Completed tells that the message was completed; otherwise it was dead-lettered with Reason.
 	Completed bool
@@ -31,12 +31,12 @@ type Order struct {
 
 // Audit compares what became of the messages with what stands in the store under each id. It returns one sentence for each
 // message or order that is wrong.
-func Audit(fates []Fate, stored map[string]Order, words Words) []string {
+func Audit(outcomes []Outcome, stored map[string]Order, words Words) []string {
 	a := audit{words: words, held: map[string]any{}, sent: map[string]bool{}}
 	for id, o := range stored {
 		a.held[id] = parse(o.Body)
 	}
-	for _, f := range fates {
+	for _, f := range outcomes {
 		a.message(f)
 	}
 	for id, o := range stored {
@@ -57,7 +57,7 @@ func (a *audit) say(format string, args ...any) {
 	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
 }
 
-func (a *audit) message(f Fate) {
+func (a *audit) message(f Outcome) {
 	m := f.Message
 	held, ok := a.held[m.ID]
 	same := ok && m.Readable() && reflect.DeepEqual(held, parse(string(m.Body)))
@@ -96,8 +96,8 @@ func (a *audit) order(id string, o Order) {
 	}
 }
 
-// String tells the fate in words.
-func (f Fate) String() string {
+// String tells the outcome in words.
+func (f Outcome) String() string {
 	if f.Completed {
 		return "was completed"
 	}

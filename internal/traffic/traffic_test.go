@@ -56,32 +56,32 @@ func TestAuditHoldsEveryMessageToWhatIsStored(t *testing.T) {
 	orders := func(body string, lines ...string) map[string]traffic.Order {
 		return map[string]traffic.Order{"1": {Body: body, Lines: lines}}
 	}
-	done := func(m traffic.Message) traffic.Fate { return traffic.Fate{Message: m, Completed: true} }
-	dead := func(m traffic.Message, reason string) traffic.Fate { return traffic.Fate{Message: m, Reason: reason} }
+	done := func(m traffic.Message) traffic.Outcome { return traffic.Outcome{Message: m, Completed: true} }
+	dead := func(m traffic.Message, reason string) traffic.Outcome { return traffic.Outcome{Message: m, Reason: reason} }
 
 	tests := []struct {
 		name   string
-		fates  []traffic.Fate
+		outcomes  []traffic.Outcome
 		stored map[string]traffic.Order
 		want   string
 	}{
-		{name: "all is right", fates: []traffic.Fate{done(order), done(again), dead(other, "ContentConflict"), dead(broken, "NotJSON")}, stored: orders(`{"amount":40}`)},
-		{name: "the other content won the race", fates: []traffic.Fate{dead(order, "ContentConflict"), dead(again, "ContentConflict"), done(other)}, stored: orders(`{"amount":41}`)},
-		{name: "completed without being stored", fates: []traffic.Fate{done(order)}, want: "1 (new order) was completed, and nothing is stored under its id"},
-		{name: "dead-lettered without being stored", fates: []traffic.Fate{dead(order, "ContentConflict")}, want: "nothing is stored under its id"},
-		{name: "a conflict was swallowed", fates: []traffic.Fate{done(order), done(other)}, stored: orders(`{"amount":40}`), want: "(reused id, other content) was completed, although something else is stored"},
-		{name: "an honest repeat was dead-lettered", fates: []traffic.Fate{done(order), dead(again, "ContentConflict")}, stored: orders(`{"amount":40}`), want: "although it is just what is stored"},
-		{name: "a conflict with the wrong reason", fates: []traffic.Fate{done(order), dead(other, "MaxDeliveryCountExceeded")}, stored: orders(`{"amount":40}`), want: "was dead-lettered as MaxDeliveryCountExceeded, although something else is stored"},
-		{name: "an unreadable body was completed", fates: []traffic.Fate{done(broken)}, want: "although nobody can read it"},
-		{name: "an unreadable body with the wrong reason", fates: []traffic.Fate{dead(broken, "ContentConflict")}, want: "although nobody can read it"},
-		{name: "an order without its lines", fates: []traffic.Fate{done(lines)}, stored: orders(`{"lines":[{"sku":"a"},{"sku":"b"}]}`, `{"sku":"a"}`), want: "1 is stored with 2 lines and documents for 1"},
-		{name: "an order with the lines of another", fates: []traffic.Fate{done(lines)}, stored: orders(`{"lines":[{"sku":"a"},{"sku":"b"}]}`, `{"sku":"a"}`, `{"sku":"c"}`), want: "documents for 2, or others"},
-		{name: "an order with its lines", fates: []traffic.Fate{done(lines)}, stored: orders(`{"lines":[{"sku":"a"},{"sku":"b"}]}`, `{"sku":"a"}`, `{"sku":"b"}`)},
+		{name: "all is right", outcomes: []traffic.Outcome{done(order), done(again), dead(other, "ContentConflict"), dead(broken, "NotJSON")}, stored: orders(`{"amount":40}`)},
+		{name: "the other content won the race", outcomes: []traffic.Outcome{dead(order, "ContentConflict"), dead(again, "ContentConflict"), done(other)}, stored: orders(`{"amount":41}`)},
+		{name: "completed without being stored", outcomes: []traffic.Outcome{done(order)}, want: "1 (new order) was completed, and nothing is stored under its id"},
+		{name: "dead-lettered without being stored", outcomes: []traffic.Outcome{dead(order, "ContentConflict")}, want: "nothing is stored under its id"},
+		{name: "a conflict was swallowed", outcomes: []traffic.Outcome{done(order), done(other)}, stored: orders(`{"amount":40}`), want: "(reused id, other content) was completed, although something else is stored"},
+		{name: "an honest repeat was dead-lettered", outcomes: []traffic.Outcome{done(order), dead(again, "ContentConflict")}, stored: orders(`{"amount":40}`), want: "although it is just what is stored"},
+		{name: "a conflict with the wrong reason", outcomes: []traffic.Outcome{done(order), dead(other, "MaxDeliveryCountExceeded")}, stored: orders(`{"amount":40}`), want: "was dead-lettered as MaxDeliveryCountExceeded, although something else is stored"},
+		{name: "an unreadable body was completed", outcomes: []traffic.Outcome{done(broken)}, want: "although nobody can read it"},
+		{name: "an unreadable body with the wrong reason", outcomes: []traffic.Outcome{dead(broken, "ContentConflict")}, want: "although nobody can read it"},
+		{name: "an order without its lines", outcomes: []traffic.Outcome{done(lines)}, stored: orders(`{"lines":[{"sku":"a"},{"sku":"b"}]}`, `{"sku":"a"}`), want: "1 is stored with 2 lines and documents for 1"},
+		{name: "an order with the lines of another", outcomes: []traffic.Outcome{done(lines)}, stored: orders(`{"lines":[{"sku":"a"},{"sku":"b"}]}`, `{"sku":"a"}`, `{"sku":"c"}`), want: "documents for 2, or others"},
+		{name: "an order with its lines", outcomes: []traffic.Outcome{done(lines)}, stored: orders(`{"lines":[{"sku":"a"},{"sku":"b"}]}`, `{"sku":"a"}`, `{"sku":"b"}`)},
 		{name: "a document from nowhere", stored: map[string]traffic.Order{"9": {Body: `{}`}}, want: "9 is stored with content that nobody sent"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			wrong := traffic.Audit(tt.fates, tt.stored, words)
+			wrong := traffic.Audit(tt.outcomes, tt.stored, words)
 			if tt.want == "" {
 				require.Empty(t, wrong)
 				return

@@ -33,7 +33,7 @@ func TestEachOutcomeCostsWhatItMustAndNoMore(t *testing.T) {
 		t.Run(c.outcome, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := history.New()
-				s := newStage(t, false, log)
+				s := newEnv(t, false, log)
 				stop := s.workerOf(16, orders)
 				for _, body := range append(c.before, c.body) {
 					s.send("1", body)
@@ -75,10 +75,10 @@ func costOfLast(log *history.Log) (ops []string, charge float64) {
 func TestTheWorkerComesCloseToTheIdealOfItsSlots(t *testing.T) {
 	const messages = 1280
 	rates := map[string]float64{}
-	for name, start := range map[string]func(*stage, int) func(){"worker": (*stage).worker, "bare loop": (*stage).loop} {
+	for name, start := range map[string]func(*env, int) func(){"worker": (*env).worker, "bare loop": (*env).loop} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStage(t, true, history.NewBounded(100))
+				s := newEnv(t, true, history.NewBounded(100))
 				s.fill(messages)
 				began := time.Now()
 				stop := start(s, slots)
@@ -103,7 +103,7 @@ func BenchmarkCost(b *testing.B) {
 	for _, c := range costs {
 		b.Run(c.outcome, func(b *testing.B) {
 			log := history.New()
-			s := newStage(b, false, log)
+			s := newEnv(b, false, log)
 			stop := s.workerOf(16, orders)
 			for _, body := range append(c.before, c.body) {
 				s.send("1", body)

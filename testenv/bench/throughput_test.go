@@ -41,10 +41,10 @@ func BenchmarkThroughput(b *testing.B) {
 			// Some times each and the best one, taking turns, since other programs disturb.
 			var ours, loop run
 			for range 3 {
-				ours = ours.better(measure(b, latency.slow, latency.messages, func(s *stage) func() { return s.worker(slots) }))
-				loop = loop.better(measure(b, latency.slow, latency.messages, func(s *stage) func() { return s.loop(slots) }))
+				ours = ours.better(measure(b, latency.slow, latency.messages, func(s *env) func() { return s.worker(slots) }))
+				loop = loop.better(measure(b, latency.slow, latency.messages, func(s *env) func() { return s.loop(slots) }))
 			}
-			one := measure(b, latency.slow, latency.one, func(s *stage) func() { return s.loop(1) })
+			one := measure(b, latency.slow, latency.one, func(s *env) func() { return s.loop(1) })
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(ours.rate, "worker-msg/s")
 			b.ReportMetric(loop.rate, "loop-msg/s")
@@ -72,9 +72,9 @@ func (r run) better(other run) run {
 }
 
 // measure measures a consumer from its start until the queue is empty.
-func measure(b *testing.B, slow bool, messages int, start func(*stage) func()) run {
+func measure(b *testing.B, slow bool, messages int, start func(*env) func()) run {
 	b.Helper()
-	s := newSocketStage(b, slow, history.NewBounded(100))
+	s := newSocketEnv(b, slow, history.NewBounded(100))
 	s.fill(messages)
 	runtime.GC() // of what earlier runs left behind
 	began, used := time.Now(), cpuTime()
@@ -88,7 +88,7 @@ func measure(b *testing.B, slow bool, messages int, start func(*stage) func()) r
 }
 
 // waitEmpty waits in real time until nothing is on the queue. It fails when that takes minutes.
-func (s *stage) waitEmpty() {
+func (s *env) waitEmpty() {
 	s.tb.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -36,7 +36,7 @@ func (a *Account) serveHTTP(w http.ResponseWriter, r *http.Request, compute bool
 		return
 	}
 	o := a.serve(r.Context(), q)
-	if o.fate != sent {
+	if o.ending != sent {
 		breakConnection(w)
 		return
 	}
@@ -128,15 +128,15 @@ func (a *Account) enter() bool {
 // response turns an outcome into what an http.Client would return.
 func (o outcome) response(r *http.Request) (*http.Response, error) {
 	switch {
-	case o.fate == silent && r.Context().Err() != nil:
+	case o.ending == silent && r.Context().Err() != nil:
 		return nil, failed(r, r.Context().Err())
-	case o.fate == silent, o.fate == ended:
+	case o.ending == silent, o.ending == ended:
 		return nil, failed(r, closedError{})
-	case o.fate != sent && o.condition == StreamReset:
+	case o.ending != sent && o.condition == StreamReset:
 		return nil, failed(r, streamError{})
-	case o.fate != sent && o.condition == ConnectionRefused:
+	case o.ending != sent && o.condition == ConnectionRefused:
 		return nil, failed(r, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})
-	case o.fate != sent:
+	case o.ending != sent:
 		return nil, failed(r, io.EOF)
 	}
 	body := o.reply.body

@@ -10,19 +10,19 @@ import (
 	"github.com/orderworker/orderworker/testenv/history"
 )
 
-// fate tells what becomes of a reply.
-type fate int
+// ending says what becomes of a reply.
+type ending int
 
 const (
-	sent   fate = iota
-	cut         // the connection breaks instead
-	silent      // nothing is sent until the client gives up
-	ended       // the account was closed meanwhile
+	sent   ending = iota
+	cut           // the connection breaks instead
+	silent        // nothing is sent until the client gives up
+	ended         // the account was closed meanwhile
 )
 
 // outcome is how a request ends.
 type outcome struct {
-	fate     fate
+	ending   ending
 	reply    reply
 	activity string
 	// condition tells how a cut looks in process: StreamReset, ConnectionRefused, or nothing for a closed connection.
@@ -37,14 +37,14 @@ func (a *Account) serve(ctx context.Context, q *request) outcome {
 	if r := a.authenticate(q, time.Now()); r != nil {
 		return a.finish(q, activity, *r)
 	}
-	if o := a.strike(ctx, q, fault.Before, activity, reply{}); o != nil {
+	if o := a.applyFault(ctx, q, fault.Before, activity, reply{}); o != nil {
 		return *o
 	}
 	r, alive := a.perform(q, activity)
 	if !alive {
-		return outcome{fate: ended}
+		return outcome{ending: ended}
 	}
-	if o := a.strike(ctx, q, fault.After, activity, r); o != nil {
+	if o := a.applyFault(ctx, q, fault.After, activity, r); o != nil {
 		return *o
 	}
 	return outcome{reply: r, activity: activity}

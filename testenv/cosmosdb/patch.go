@@ -150,7 +150,7 @@ func (s patchStep) apply(doc *jsondoc.Object) error {
 	return nil
 }
 
-// move takes a value from one place to another, over whatever stands there. Within an array that is an insertion, as in the
+// move takes a value from one place to another, over whatever the place holds. Within an array that is an insertion, as in the
 // documentation of the service.
 func (s patchStep) move(doc *jsondoc.Object) error {
 	value, ok := jsondoc.At(doc, s.from)

@@ -45,7 +45,7 @@ func (t *transaction) live(id string) *version {
 	return v
 }
 
-// blocked reports whether an expired document still stands in the way of a new one.
+// blocked reports whether an expired document still blocks a new one.
 func (t *transaction) blocked(id string) bool {
 	v := t.head(id)
 	return t.account.opts.ExpiredBlocksCreate && v != nil && !v.deleted && t.live(id) == nil

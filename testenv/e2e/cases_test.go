@@ -30,7 +30,7 @@ func TestEveryMessageBecomesADocumentOrADeadLetter(t *testing.T) {
 			t.Parallel()
 			// The service gives a message an id where its sender gave none; the scenarios judge what it would otherwise be.
 			broker := servicebus.Options{MaxMessageSize: 16 << 20, LeaveMessageIDNull: true}
-			inBubble(t, testenv.Options{Broker: broker}, func(w *world) { w.play(s) })
+			inBubble(t, testenv.Options{Broker: broker}, func(w *env) { w.play(s) })
 		})
 	}
 }
@@ -38,7 +38,7 @@ func TestEveryMessageBecomesADocumentOrADeadLetter(t *testing.T) {
 // TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn shows what a sender gets that leaves the id to the service.
 func TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		w.skipAudit = true
 		r := w.startWith(worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
 			return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
@@ -49,14 +49,14 @@ func TestEachCopyOfAMessageWithoutAnIDIsAnOrderOfItsOwn(t *testing.T) {
 		}
 		w.waitDrained(time.Minute)
 		synctest.Wait()
-		require.Equal(w.t, scenario.Stored, w.fateOf(r, 1))
-		require.Equal(w.t, scenario.Stored, w.fateOf(r, 2))
+		require.Equal(w.t, scenario.Stored, w.outcomeOf(r, 1))
+		require.Equal(w.t, scenario.Stored, w.outcomeOf(r, 2))
 		require.Len(w.t, w.Stored(), 2)
 	})
 }
 
 // play sends one message after the other and holds what becomes of each against its scenario.
-func (w *world) play(s scenario.Scenario) {
+func (w *env) play(s scenario.Scenario) {
 	w.skipAudit = true // messages that share an id with others are not a stream of orders
 	whole := worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
 		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
@@ -75,7 +75,7 @@ func (w *world) play(s scenario.Scenario) {
 		require.NoError(w.t, sender.SendAMQPAnnotatedMessage(context.Background(), raw, nil), "message %d", i+1)
 		w.waitDrained(time.Minute)
 		synctest.Wait()
-		require.Equal(w.t, d.Want, w.fateOf(r, sequence), "message %d", i+1)
+		require.Equal(w.t, d.Want, w.outcomeOf(r, sequence), "message %d", i+1)
 	}
 }
 
@@ -87,8 +87,8 @@ func arrivesAsSent(m *azservicebus.AMQPAnnotatedMessage) bool {
 	return !symbol && (!text || utf8.ValidString(id))
 }
 
-// fateOf says what became of a message, in the words of a scenario, by what the broker did and what the worker said.
-func (w *world) fateOf(r *runner, sequence int64) string {
+// outcomeOf says what became of a message, in the words of a scenario, by what the broker did and what the worker said.
+func (w *env) outcomeOf(r *runner, sequence int64) string {
 	w.t.Helper()
 	for _, e := range w.History.Events() {
 		if e.Sequence != sequence || !e.Effect || e.Entity != w.Queue.Name {
@@ -96,7 +96,7 @@ func (w *world) fateOf(r *runner, sequence int64) string {
 		}
 		switch e.Op {
 		case history.DeadLetter:
-			require.Equal(w.t, 1, e.Delivery, "a message that can never be stored is put aside at its first delivery")
+			require.Equal(w.t, 1, e.Delivery, "a message that can never be stored is dead-lettered at its first delivery")
 			if e.Note == words.Conflict {
 				return scenario.Conflict
 			}
@@ -117,7 +117,7 @@ func about(sequence int64) func(worker.Event) bool {
 }
 
 // sender opens a sender of the real client that is closed at the end of the test.
-func (w *world) sender() *azservicebus.Sender {
+func (w *env) sender() *azservicebus.Sender {
 	w.t.Helper()
 	client, err := (&doorway{env: w.Env}).serviceBus()
 	require.NoError(w.t, err)

@@ -20,7 +20,7 @@ func TestManyCopiesAtOnceMakeOneOrder(t *testing.T) {
 	for _, copies := range []int{2, 50} {
 		for name, body := range map[string]string{"one document": `{"amount":40}`, "with lines": `{"amount":40,"lines":[{"sku":"a"},{"sku":"b"}]}`} {
 			t.Run(fmt.Sprintf("%d copies, %s", copies, name), func(t *testing.T) {
-				inBubble(t, testenv.Options{}, func(w *world) {
+				inBubble(t, testenv.Options{}, func(w *env) {
 					// Every create waits until all copies are at the store, so that they really meet.
 					for _, op := range []string{history.CreateDocument, history.ExecuteBatch} {
 						w.Faults.Add(fault.On(op).Always().Before(fault.Wait(time.Second)))
@@ -45,7 +45,7 @@ func TestManyCopiesAtOnceMakeOneOrder(t *testing.T) {
 }
 
 func TestOfManyContentsAtOnceExactlyOneIsStored(t *testing.T) {
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		w.Faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Wait(time.Second)))
 		for n := range 50 {
 			w.send(order("1", fmt.Sprintf(`{"amount":%d}`, n%5)))
@@ -61,7 +61,7 @@ func TestOfManyContentsAtOnceExactlyOneIsStored(t *testing.T) {
 // TestAnOrderIsNeverSeenWithoutItsLines looks at the store at every moment in which anything can have changed, while the
 // answers of batches get lost and workers die.
 func TestAnOrderIsNeverSeenWithoutItsLines(t *testing.T) {
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		var looks atomic.Int64
 		look := fault.Call(func() {
 			looks.Add(1)

@@ -36,7 +36,7 @@ func TestAWorkerDiesAtEveryStepAndAnotherCarriesOn(t *testing.T) {
 		for _, op := range tt.ops {
 			for phase, word := range phases {
 				t.Run(fmt.Sprintf("%s, dead %s %s", tt.name, word, op), func(t *testing.T) {
-					inBubble(t, testenv.Options{}, func(w *world) {
+					inBubble(t, testenv.Options{}, func(w *env) {
 						doomed := w.start()
 						w.send(tt.first...)
 						w.waitDrained(time.Minute)

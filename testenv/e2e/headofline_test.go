@@ -33,7 +33,7 @@ func TestAMessageThatTheStoreAlwaysFailsOnStopsNoOther(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.DefaultMessageTimeToLive = 14 * 24 * time.Hour }}, func(w *world) {
+			inBubble(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.DefaultMessageTimeToLive = 14 * 24 * time.Hour }}, func(w *env) {
 				w.expect.Drained = false
 				w.skipAudit = true
 				for i := range tt.bad {
@@ -49,7 +49,7 @@ func TestAMessageThatTheStoreAlwaysFailsOnStopsNoOther(t *testing.T) {
 				good := 100
 				w.waitFor(time.Hour, "the good orders to be stored", func() bool { return len(w.Stored()) == good })
 				for ; len(w.deadLetters()) < tt.bad; good++ { // the work goes on, and that the store takes it is what tells
-					require.Less(t, good, 1000, "the bad messages are not put aside")
+					require.Less(t, good, 1000, "the bad messages are not dead-lettered")
 					w.send(order(fmt.Sprintf("good-%d", good), `{"x":1}`))
 					time.Sleep(time.Minute)
 				}

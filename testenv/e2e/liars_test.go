@@ -63,7 +63,7 @@ func TestTheChecksFindAWorkerThatBreaksItsPromise(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, testenv.Options{}, func(w *world) {
+			inBubble(t, testenv.Options{}, func(w *env) {
 				w.evidence = t.TempDir()
 				w.startWith(worker.HandlerFunc(orders), tt.wrap)
 				w.send(order("1", `{"amount":40}`), order("2", `{"lines":[{"sku":"a"},{"sku":"b"}]}`))

@@ -178,13 +178,13 @@ func (o *official) send(t *testing.T, key, body string) string {
 	return id
 }
 
-// fate waits for the end of a message and returns what the worker said of it: an event kind, or a reason.
-func (o *official) fate(t *testing.T, id string) string {
+// outcome waits for the end of a message and returns what the worker said of it: an event kind, or a reason.
+func (o *official) outcome(t *testing.T, id string) string {
 	t.Helper()
 	limit := time.After(slowest)
 	for {
-		if fate, ended := o.ended(id); ended {
-			return fate
+		if outcome, ended := o.ended(id); ended {
+			return outcome
 		}
 		select {
 		case <-o.change:
@@ -197,18 +197,18 @@ func (o *official) fate(t *testing.T, id string) string {
 func (o *official) ended(id string) (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	fate, ended := "", false
+	outcome, ended := "", false
 	for _, e := range o.events[id] {
 		switch e.Kind {
 		case worker.EventCreated, worker.EventDuplicate, worker.EventOwn:
-			fate = string(e.Kind)
+			outcome = string(e.Kind)
 		case worker.EventDeadLettered:
-			fate = e.Reason
+			outcome = e.Reason
 		case worker.EventFinished:
-			ended = fate != ""
+			ended = outcome != ""
 		}
 	}
-	return fate, ended
+	return outcome, ended
 }
 
 func (o *official) record(t *testing.T, key string) worker.Record {
@@ -220,26 +220,26 @@ func (o *official) record(t *testing.T, key string) worker.Record {
 
 func TestOfficialServicesAgreeWithTheEmbeddedOnes(t *testing.T) {
 	o := newOfficial(t)
-	t.Run("a new order is created, its repetitions are recognised, other content is put aside", func(t *testing.T) {
-		require.Equal(t, "created", o.fate(t, o.send(t, "a", `{"orderId":"a","amount":40}`)))
-		require.Equal(t, "duplicate", o.fate(t, o.send(t, "a", `{"orderId":"a","amount":40}`)))
-		require.Equal(t, "duplicate", o.fate(t, o.send(t, "a", `{"amount":4e1, "orderId":"a"}`)))
-		require.Equal(t, "ContentConflict", o.fate(t, o.send(t, "a", `{"orderId":"a","amount":41}`)))
+	t.Run("a new order is created, its repetitions are recognised, other content is dead-lettered", func(t *testing.T) {
+		require.Equal(t, "created", o.outcome(t, o.send(t, "a", `{"orderId":"a","amount":40}`)))
+		require.Equal(t, "duplicate", o.outcome(t, o.send(t, "a", `{"orderId":"a","amount":40}`)))
+		require.Equal(t, "duplicate", o.outcome(t, o.send(t, "a", `{"amount":4e1, "orderId":"a"}`)))
+		require.Equal(t, "ContentConflict", o.outcome(t, o.send(t, "a", `{"orderId":"a","amount":41}`)))
 		require.JSONEq(t, `{"orderId":"a","amount":40}`, string(o.record(t, "a").Content))
 	})
 	t.Run("an order with lines is committed in one batch", func(t *testing.T) {
-		require.Equal(t, "created", o.fate(t, o.send(t, "b", `{"lines":[{"sku":1},{"sku":2}]}`)))
+		require.Equal(t, "created", o.outcome(t, o.send(t, "b", `{"lines":[{"sku":1},{"sku":2}]}`)))
 		r := o.record(t, "b")
 		require.Equal(t, []string{"line-1", "line-2"}, r.Parts)
 		require.Empty(t, r.MissingParts)
 	})
-	t.Run("an unreadable body is put aside", func(t *testing.T) {
-		require.Equal(t, "NotJSON", o.fate(t, o.send(t, "c", `{"orderId":`)))
+	t.Run("an unreadable body is dead-lettered", func(t *testing.T) {
+		require.Equal(t, "NotJSON", o.outcome(t, o.send(t, "c", `{"orderId":`)))
 	})
 	t.Run("odd keys reach their own documents", func(t *testing.T) {
 		for _, key := range []string{"/d", "d#1?x=2", "d ", "請求", "..", "d%20"} {
-			require.Equal(t, "created", o.fate(t, o.send(t, key, `{"x":1}`)), key)
-			require.Equal(t, "duplicate", o.fate(t, o.send(t, key, `{"x":1}`)), key)
+			require.Equal(t, "created", o.outcome(t, o.send(t, key, `{"x":1}`)), key)
+			require.Equal(t, "duplicate", o.outcome(t, o.send(t, key, `{"x":1}`)), key)
 		}
 	})
 	t.Run("twenty copies at once are one order", func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestOfficialServicesAgreeWithTheEmbeddedOnes(t *testing.T) {
 		}
 		created := 0
 		for _, id := range ids {
-			if o.fate(t, id) == "created" {
+			if o.outcome(t, id) == "created" {
 				created++
 			}
 		}
@@ -265,7 +265,7 @@ func TestOfficialServicesAgreeWithTheEmbeddedOnes(t *testing.T) {
 		}
 		created := 0
 		for _, id := range ids {
-			if o.fate(t, id) == "created" {
+			if o.outcome(t, id) == "created" {
 				created++
 			}
 		}

@@ -45,7 +45,7 @@ func TestWhatIsKnownToBeCommittedIsCompleted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, testenv.Options{Faults: fault.Script(tt.faults...)}, func(w *world) {
+			inBubble(t, testenv.Options{Faults: fault.Script(tt.faults...)}, func(w *env) {
 				r := w.start()
 				w.send(tt.send...)
 				w.waitDrained(time.Minute)
@@ -61,7 +61,7 @@ func TestWhatIsKnownToBeCommittedIsCompleted(t *testing.T) {
 }
 
 func TestOfTwoContentsUnderOneIDTheFirstStaysAndTheSecondIsPutAside(t *testing.T) {
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		reader := metric.NewManualReader()
 		r := w.start(func(c *worker.Config) { c.MeterProvider = metric.NewMeterProvider(metric.WithReader(reader)) })
 		w.send(order("1042", `{"orderId":"1042","amount":40,"note":"x"}`))
@@ -114,7 +114,7 @@ func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, testenv.Options{Faults: fault.Script(tt.faults...)}, func(w *world) {
+			inBubble(t, testenv.Options{Faults: fault.Script(tt.faults...)}, func(w *env) {
 				w.skipAudit = true
 				w.expect.Reasons = []string{tt.reason}
 				h := tt.handler
@@ -145,7 +145,7 @@ func TestAMessageThatKeepsFailingForItsOwnCauseIsDeadLetteredWithThatCause(t *te
 		reason  string
 	}{"an error": {fail, "HandlerError"}, "a panic": {boom, "HandlerPanic"}} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.MaxDeliveryCount = 3 }}, func(w *world) {
+			inBubble(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.MaxDeliveryCount = 3 }}, func(w *env) {
 				w.skipAudit = true
 				w.expect.Reasons = []string{tt.reason}
 				w.startWith(tt.handler, nil)
@@ -163,7 +163,7 @@ func TestAMessageThatKeepsFailingForItsOwnCauseIsDeadLetteredWithThatCause(t *te
 
 func TestAnOutageOfTheStoreDeadLettersNothing(t *testing.T) {
 	const outage, messages = 30 * time.Minute, 200
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		w.Faults.Add(fault.On("cosmosdb.*").Always().Before(fault.Reply(503, 0)))
 		w.expect.Reasons = []string{}
 		stream := traffic.NewStream(1, "o-")
@@ -186,7 +186,7 @@ func TestAnOutageOfTheStoreDeadLettersNothing(t *testing.T) {
 }
 
 func TestWhenNothingCanBeStoredNothingIsSettledAndNobodyRestartsTheWorker(t *testing.T) {
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		w.expect.Reasons = []string{}
 		w.Account.DenyData(0)
 		r := w.start()
@@ -212,7 +212,7 @@ func TestAnAnswerWithoutSenseIsNotAMissingLine(t *testing.T) {
 	inBubble(t, testenv.Options{Faults: fault.Script(
 		fault.On(history.ExecuteBatch).After(garble),
 		fault.On(history.ReadDocument).Key("1~part.line-2").Times(3).After(garble),
-	)}, func(w *world) {
+	)}, func(w *env) {
 		w.expect.Reasons = []string{}
 		w.start()
 		w.send(order("1", `{"lines":[{"sku":"a"},{"sku":"b"}]}`))
@@ -222,7 +222,7 @@ func TestAnAnswerWithoutSenseIsNotAMissingLine(t *testing.T) {
 }
 
 func TestAMissingContainerIsWaitedFor(t *testing.T) {
-	inBubble(t, testenv.Options{}, func(w *world) {
+	inBubble(t, testenv.Options{}, func(w *env) {
 		w.Faults.Add(fault.On(history.ReadContainer).Always().Before(fault.Reply(404, 1003)), fault.On(history.CreateDocument).Always().Before(fault.Reply(404, 1003)), fault.On(history.ReadDocument).Always().Before(fault.Reply(404, 1003)))
 		r := w.start()
 		w.send(order("1", `{"amount":40}`))

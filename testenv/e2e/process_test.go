@@ -46,7 +46,7 @@ func TestARealWorkerIsKilledAndAnotherCarriesOn(t *testing.T) {
 		{when: "while it compares a conflict", stored: true, id: "7", body: other, rule: func(k fault.Action) *fault.Rule { return fault.On(history.ReadDocument).After(k) }},
 		{when: "before its dead-lettering has an effect", stored: true, id: "8", body: other, rule: func(k fault.Action) *fault.Rule { return fault.On(history.DeadLetter).Before(lost(k)) }},
 	}
-	w := newSocketWorld(t)
+	w := newSocketEnv(t)
 	for _, d := range deaths {
 		doomed := w.run(program)
 		if d.stored {
@@ -71,7 +71,7 @@ func lost(kill fault.Action) fault.Action {
 
 func TestARealWorkerGivesBackWhatItCannotFinish(t *testing.T) {
 	program := build(t)
-	w := newSocketWorld(t)
+	w := newSocketEnv(t)
 	// The store holds every create for longer than the worker may take to stop.
 	w.Faults.Add(fault.On(history.CreateDocument).Times(4).Before(fault.Reply(503, 0)), fault.On(history.CreateDocument).Times(8).Before(fault.Wait(10*time.Second)))
 	first := w.run(program)
@@ -98,15 +98,15 @@ func build(t *testing.T) string {
 	return program
 }
 
-// socketWorld is a world outside of bubbles, on loopback sockets.
-type socketWorld struct {
-	*world
+// socketEnv is an environment outside of bubbles, on loopback sockets.
+type socketEnv struct {
+	*env
 	processes []*process
 }
 
-func newSocketWorld(t *testing.T) *socketWorld {
+func newSocketEnv(t *testing.T) *socketEnv {
 	t.Helper()
-	w := &socketWorld{world: newWorld(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.LockDuration = processLock }})}
+	w := &socketEnv{env: newEnv(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.LockDuration = processLock }})}
 	_, err := w.Serve(context.Background(), testenv.Addresses{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -128,7 +128,7 @@ type process struct {
 }
 
 // run starts the program with the variables that it has in Azure.
-func (w *socketWorld) run(program string) *process {
+func (w *socketEnv) run(program string) *process {
 	w.t.Helper()
 	p := &process{cmd: exec.Command(program, "run"), done: make(chan struct{})}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "WORKER_HEALTH_ADDRESS=off", "WORKER_DRAIN_TIMEOUT=1s", "WORKER_LOCK_DURATION=" + processLock.String()}, w.Environ()...)
@@ -145,7 +145,7 @@ func (p *process) kill() {
 	<-p.done
 }
 
-func (w *socketWorld) alive() int {
+func (w *socketEnv) alive() int {
 	n := 0
 	for _, p := range w.processes {
 		select {
@@ -157,20 +157,20 @@ func (w *socketWorld) alive() int {
 	return n
 }
 
-func (w *socketWorld) counts() servicebus.Counts {
+func (w *socketEnv) counts() servicebus.Counts {
 	w.t.Helper()
 	c, err := w.Broker.Counts(w.Queue.Name)
 	require.NoError(w.t, err)
 	return c
 }
 
-func (w *socketWorld) drained() {
+func (w *socketEnv) drained() {
 	w.t.Helper()
 	w.until("the queue to be empty", func() bool { c := w.counts(); return c.Total() == c.DeadLettered })
 }
 
 // until waits in real time.
-func (w *socketWorld) until(what string, holds func() bool) {
+func (w *socketEnv) until(what string, holds func() bool) {
 	w.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -184,7 +184,7 @@ func (w *socketWorld) until(what string, holds func() bool) {
 	}
 }
 
-func (w *socketWorld) await(done <-chan struct{}) {
+func (w *socketEnv) await(done <-chan struct{}) {
 	w.t.Helper()
 	select {
 	case <-done:
@@ -194,7 +194,7 @@ func (w *socketWorld) await(done <-chan struct{}) {
 }
 
 // close stops the workers that are left, and checks. A process that has just started would not hear the signal yet.
-func (w *socketWorld) close() {
+func (w *socketEnv) close() {
 	w.t.Helper()
 	w.until("the workers to receive", func() bool {
 		n, err := w.Broker.Links(w.Queue.Name, servicebus.Receivers)

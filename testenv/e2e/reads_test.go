@@ -25,7 +25,7 @@ func TestReadsThatAreOutOfOrderPutNoRepeatAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, testenv.Options{}, func(w *world) {
+			inBubble(t, testenv.Options{}, func(w *env) {
 				w.start()
 				w.send(order("1", `{"amount":40}`), order("2", `{"lines":[{"sku":"a"},{"sku":"b"}]}`))
 				w.waitDrained(time.Minute)

@@ -26,9 +26,9 @@ func TestEverySeed(t *testing.T) {
 		seed := *first + uint64(n)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, testenv.Options{Faults: fault.Seed(seed, hardships()...)}, func(w *world) {
+			inBubble(t, testenv.Options{Faults: fault.Seed(seed, hardships()...)}, func(w *env) {
 				w.seed = seed
-				w.torment(rand.New(rand.NewPCG(seed, 7)))
+				w.load(rand.New(rand.NewPCG(seed, 7)))
 				w.Faults.Clear()
 				w.start()
 				w.waitDrained(time.Hour)
@@ -37,8 +37,8 @@ func TestEverySeed(t *testing.T) {
 	}
 }
 
-// torment sends a stream in bursts while workers come and go.
-func (w *world) torment(rng *rand.Rand) {
+// load sends a stream in bursts while workers come and go.
+func (w *env) load(rng *rand.Rand) {
 	stream := traffic.NewStream(w.seed, "s-")
 	alive := []*runner{w.start(), w.start()}
 	for range 6 {

@@ -110,7 +110,7 @@ func Examine(events []Event, expect Expect) Report {
 		{"A dead letter has a reason, and one that this run may give.", everyDeadLetterHasAReason},
 		{"No document is created twice, overwritten or changed.", noDocumentHasTwoEffects},
 		{"The documents of a message are created together or not at all.", documentsAreCreatedTogether},
-		{"What stands in the store is exactly what was created.", storeHoldsWhatWasCreated},
+		{"What is stored is exactly what was created.", storeHoldsWhatWasCreated},
 		{"Nobody asked the environment for something that it does not imitate.", nothingUnimplemented},
 	}
 	var r Report

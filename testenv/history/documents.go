@@ -34,7 +34,7 @@ func noDocumentHasTwoEffects(v *view, _ Expect) (checked int, broken []Violation
 }
 
 // documentsAreCreatedTogether holds that a further document is created in the same event as its guard, and that every batch
-// stands in the store as a whole.
+// is stored as a whole.
 func documentsAreCreatedTogether(v *view, expect Expect) (checked int, broken []Violation) {
 	for _, e := range v.events {
 		ids := created(e)
@@ -53,7 +53,7 @@ func documentsAreCreatedTogether(v *view, expect Expect) (checked int, broken []
 	return checked + more, append(broken, parts...)
 }
 
-// batchesAreWhole compares every batch with what stands in the store at the end.
+// batchesAreWhole compares every batch with what is stored at the end.
 func batchesAreWhole(v *view, expect Expect) (checked int, broken []Violation) {
 	if expect.Stored == nil {
 		return 0, nil

@@ -98,7 +98,7 @@ func read(e Event) bool {
 	return e.Status == http.StatusOK && (e.Op == ReadDocument || e.Op == ExecuteBatch && !e.Effect && e.Note == "")
 }
 
-// refusedCreate reports whether a create was answered that something stands there. The answer to a batch holds that inside.
+// refusedCreate reports whether a create was answered that something is stored there. The answer to a batch holds that inside.
 func refusedCreate(e Event) bool {
 	switch e.Op {
 	case CreateDocument:

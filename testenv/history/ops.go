@@ -3,7 +3,7 @@ package history
 // The operations of the embedded Service Bus.
 const (
 	Send             = "servicebus.send"
-	DropDuplicate    = "servicebus.drop-duplicate" // swallowed by duplicate detection
+	DropDuplicate    = "servicebus.drop-duplicate" // dropped by duplicate detection
 	Schedule         = "servicebus.schedule"
 	CancelScheduled  = "servicebus.cancel-scheduled"
 	Lock             = "servicebus.lock" // handed to a receiver in peek-lock

@@ -30,7 +30,7 @@ type place struct {
 
 const deadLetterSuffix = "/$deadletterqueue"
 
-// dead reports whether the message stands in a dead-letter queue.
+// dead reports whether the message is in a dead-letter queue.
 func (m *message) dead() bool { return strings.HasSuffix(m.entity, deadLetterSuffix) }
 
 func index(events []Event) *view {

@@ -14,7 +14,7 @@ const (
 	sessionFilter    = "com.microsoft:session-filter"
 )
 
-// resolve finds what stands at an address. The error is what the client is told; loud tells that the broker knows the
+// resolve finds what is at an address. The error is what the client is told; loud tells that the broker knows the
 // thing and does not implement it.
 func (b *Broker) resolve(address string) (n *node, err *amqp.Error, loud bool) {
 	path := lower(address)

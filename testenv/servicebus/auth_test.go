@@ -22,7 +22,7 @@ import (
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
-func (w *world) dialString(connection string) *azservicebus.Client {
+func (w *env) dialString(connection string) *azservicebus.Client {
 	w.t.Helper()
 	c, err := azservicebus.NewClientFromConnectionString(connection, &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return w.Dial(ctx) },
@@ -122,7 +122,7 @@ func TestTokensOfAnIdentityAreAcceptedWhenTheyMayBe(t *testing.T) {
 }
 
 func TestMissingQueueIsNotFound(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("nowhere", nil)
 		require.NoError(t, err)
 		requireCode(t, azservicebus.CodeNotFound, s.SendMessage(within(t, time.Minute), message("m1", "{}"), nil))
@@ -135,7 +135,7 @@ func TestMissingQueueIsNotFound(t *testing.T) {
 }
 
 func TestQueueNamesDoNotDependOnCase(t *testing.T) {
-	bubble(t, servicebus.Options{Config: servicebus.Config{Queues: []servicebus.Queue{{Name: "Team/Orders"}}}}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{Config: servicebus.Config{Queues: []servicebus.Queue{{Name: "Team/Orders"}}}}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("team/ORDERS", nil)
 		require.NoError(t, err)
 		require.NoError(t, s.SendMessage(within(t, time.Minute), message("m1", "{}"), nil))
@@ -175,7 +175,7 @@ func TestKeysAllowOnlyTheirRights(t *testing.T) {
 }
 
 func TestRightsAreTakenAndGivenBackAtRunTime(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]
@@ -206,7 +206,7 @@ func TestLinksEndWhenTheirTokenExpires(t *testing.T) {
 }
 
 func TestRefreshedTokensKeepLinksOpen(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		r := w.receiver()
 		_, err := r.ReceiveMessages(within(t, 3*time.Hour), 1, nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "the client refreshes the two hours of its tokens")

@@ -103,7 +103,7 @@ func (c *consumer) deliverLocked(s *store, m *message, now time.Time) {
 			return
 		}
 		c.back(s, m, now)
-		b.spawn(func() { b.strike(c.link, before, nil) })
+		b.spawn(func() { b.applyFault(c.link, before, nil) })
 	})
 }
 
@@ -146,6 +146,6 @@ func (c *consumer) lockAndSendLocked(s *store, m *message, now time.Time) {
 			c.link.Deliver(tag, c.takes, *buf)
 			return
 		}
-		b.strike(c.link, after, nil)
+		b.applyFault(c.link, after, nil)
 	})
 }

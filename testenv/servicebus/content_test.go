@@ -24,7 +24,7 @@ func encoded(t *testing.T, m goamqp.Message) []byte {
 }
 
 func TestPropertiesOfEveryTypePassUnchanged(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		properties := map[string]any{
 			"null": nil, "bool": true, "ubyte": uint8(1), "ushort": uint16(2), "uint": uint32(3), "ulong": uint64(math.MaxUint64),
 			"byte": int8(-1), "short": int16(-2), "int": int32(-3), "long": int64(math.MinInt64), "float": float32(1.5), "double": -0.1,
@@ -61,7 +61,7 @@ func TestMessageIDsOfEveryTypePassUnchanged(t *testing.T) {
 	}
 	for name, id := range ids {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				_, err := w.SendEncoded("orders", encoded(t, goamqp.Message{Properties: &goamqp.MessageProperties{MessageID: id}, Data: [][]byte{{1}}}))
 				require.NoError(t, err)
 				m := take(t, w.receiver(), 1)[0]
@@ -91,7 +91,7 @@ func TestBodiesOfEveryKindPassByteForByte(t *testing.T) {
 	}
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				body.Properties = &goamqp.MessageProperties{MessageID: "m1"}
 				body.Footer = goamqp.Annotations{"f": "v"}
 				s, err := w.client.NewSender("orders", nil)
@@ -127,7 +127,7 @@ func TestBodiesOfEveryKindPassByteForByte(t *testing.T) {
 func TestPoisonPropertiesReachTheClientAsTheyAre(t *testing.T) {
 	for name, value := range map[string]any{"a number": int32(1), "a boolean": true, "null": nil} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				_, err := w.Send("orders", amqp.Message{
 					Properties:            &amqp.Properties{MessageID: "m1"},
 					ApplicationProperties: amqp.Map{{Key: "DeadLetterReason", Value: value}},
@@ -141,7 +141,7 @@ func TestPoisonPropertiesReachTheClientAsTheyAre(t *testing.T) {
 }
 
 func TestAnnotationsOfTheSenderPassAndThoseOfTheBrokerWin(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		_, err := w.Send("orders", amqp.Message{
 			Header: &amqp.Header{Durable: true, Priority: new(uint8), DeliveryCount: 5},
 			Annotations: amqp.Map{
@@ -163,7 +163,7 @@ func TestAnnotationsOfTheSenderPassAndThoseOfTheBrokerWin(t *testing.T) {
 }
 
 func TestBatchBecomesItsMessages(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		batch, err := s.NewMessageBatch(within(t, time.Minute), nil)
@@ -184,7 +184,7 @@ func TestBatchBecomesItsMessages(t *testing.T) {
 }
 
 func TestMessageTooLargeIsRefusedBeforeAndAfterItLeavesTheClient(t *testing.T) {
-	bubble(t, servicebus.Options{MaxMessageSize: 10_000}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{MaxMessageSize: 10_000}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		ctx := within(t, time.Minute)
@@ -201,7 +201,7 @@ func TestMessageTooLargeIsRefusedBeforeAndAfterItLeavesTheClient(t *testing.T) {
 }
 
 func TestPropertiesTooLargeAreRefused(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		m := message("m1", "{}")
@@ -220,7 +220,7 @@ func TestPropertiesTooLargeAreRefused(t *testing.T) {
 }
 
 func TestFullQueueRefusesAndItsDeadLettersCount(t *testing.T) {
-	bubble(t, with(func(q *servicebus.Queue) { q.MaxSize = 20_000 }), func(t *testing.T, w *world) {
+	bubble(t, with(func(q *servicebus.Queue) { q.MaxSize = 20_000 }), func(t *testing.T, w *env) {
 		w.send(message("m1", string(make([]byte, 15_000))))
 		r := w.receiver()
 		require.NoError(t, r.DeadLetterMessage(within(t, time.Minute), take(t, r, 1)[0], nil))

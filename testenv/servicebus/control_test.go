@@ -34,7 +34,7 @@ func TestDisabledQueueRefusesUntilItIsEnabledAgain(t *testing.T) {
 		"no receiving": {servicebus.ReceiveDisabled, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				// One client each: the client library closes the whole connection on a fatal error of one receiver.
 				s, err := w.dial().NewSender("orders", nil)
 				require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestDisabledQueueRefusesUntilItIsEnabledAgain(t *testing.T) {
 func TestReceiverIsDetachedWithAnyCondition(t *testing.T) {
 	for _, condition := range []string{"amqp:link:detach-forced", "amqp:link:transfer-limit-exceeded", "some:other"} {
 		t.Run(condition, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				r := w.receiver()
 				_, err := r.ReceiveMessages(within(t, time.Second), 1, nil)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -107,7 +107,7 @@ func TestDetachWithServerBusyWedgesTheClient(t *testing.T) {
 }
 
 func TestSendersAndManagementLinksAreDetached(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		require.NoError(t, s.SendMessage(within(t, time.Minute), message("m1", "{}"), nil))
@@ -128,10 +128,10 @@ func TestSendersAndManagementLinksAreDetached(t *testing.T) {
 }
 
 func TestConnectionsAreEndedInEveryWay(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *world){
-		"closed":        func(_ *testing.T, w *world) { w.CloseConnections("amqp:connection:forced") },
-		"cut":           func(_ *testing.T, w *world) { w.DropConnections() },
-		"session ended": func(t *testing.T, w *world) { require.NoError(t, w.EndSessions("orders", "amqp:internal-error")) },
+	for name, end := range map[string]func(*testing.T, *env){
+		"closed":        func(_ *testing.T, w *env) { w.CloseConnections("amqp:connection:forced") },
+		"cut":           func(_ *testing.T, w *env) { w.DropConnections() },
+		"session ended": func(t *testing.T, w *env) { require.NoError(t, w.EndSessions("orders", "amqp:internal-error")) },
 	} {
 		for _, door := range []string{"in memory", "over a socket"} {
 			t.Run(name+" "+door, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestConnectionsAreEndedInEveryWay(t *testing.T) {
 
 func TestMuteBroker(t *testing.T) {
 	t.Run("without frames", func(t *testing.T) {
-		bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+		bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 			w.send(message("m1", "{}"))
 			r := w.receiver()
 			m := take(t, r, 1)[0]
@@ -175,7 +175,7 @@ func TestMuteBroker(t *testing.T) {
 		})
 	})
 	t.Run("without a byte", func(t *testing.T) {
-		bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+		bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 			r := w.receiver()
 			_, err := r.ReceiveMessages(within(t, time.Second), 1, nil)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -190,7 +190,7 @@ func TestMuteBroker(t *testing.T) {
 }
 
 func TestIdleLinkIsDetached(t *testing.T) {
-	bubble(t, servicebus.Options{IdleLinkTimeout: 10 * time.Minute}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{IdleLinkTimeout: 10 * time.Minute}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		held := take(t, r, 1)[0]
@@ -216,7 +216,7 @@ func TestIdleLinkIsDetached(t *testing.T) {
 }
 
 func TestSlowBrokerWithholdsCredit(t *testing.T) {
-	bubble(t, servicebus.Options{WithholdCredit: true}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{WithholdCredit: true}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		require.Error(t, s.SendMessage(within(t, time.Second), message("m1", "{}"), nil))
@@ -227,7 +227,7 @@ func TestSlowBrokerWithholdsCredit(t *testing.T) {
 }
 
 func TestRepeatedAnswersDoNotDisturbTheClient(t *testing.T) {
-	bubble(t, servicebus.Options{RepeatAnswers: true}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{RepeatAnswers: true}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"), message("m2", "{}"))
 		r := w.receiver()
 		for _, m := range take(t, r, 2) {
@@ -254,7 +254,7 @@ func TestUnknownPathsAreErrors(t *testing.T) {
 }
 
 func TestSnapshotShowsEverythingOfAMessage(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "one"), message("m2", "two"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]

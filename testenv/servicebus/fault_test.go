@@ -46,7 +46,7 @@ func TestFaultsAtASettlement(t *testing.T) {
 		"at the second of these": {fault.On("servicebus.*").Key("m1").Nth(3).Before(fault.DropReply()), false, deadline},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, faulty(tt.rule), func(t *testing.T, w *world) {
+			bubble(t, faulty(tt.rule), func(t *testing.T, w *env) {
 				w.send(message("m1", "{}"))
 				r := w.receiver()
 				m := take(t, r, 1)[0]
@@ -71,7 +71,7 @@ func TestFaultsAtASend(t *testing.T) {
 		"a full queue is not":               {fault.On(history.Send).Before(fault.Reject("amqp:resource-limit-exceeded")), 0, "resource-limit-exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, faulty(tt.rule), func(t *testing.T, w *world) {
+			bubble(t, faulty(tt.rule), func(t *testing.T, w *env) {
 				s, err := w.client.NewSender("orders", nil)
 				require.NoError(t, err)
 				err = s.SendMessage(within(t, time.Hour), message("m1", "{}"), nil)
@@ -99,7 +99,7 @@ func TestFaultsAtADelivery(t *testing.T) {
 		"refused":        {fault.On(history.Lock).Before(fault.Reject("amqp:internal-error")), 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, faulty(tt.rule), func(t *testing.T, w *world) {
+			bubble(t, faulty(tt.rule), func(t *testing.T, w *env) {
 				r := w.raw().receive("orders", -1)
 				synctest.Wait()
 				require.NoError(t, r.IssueCredit(1))
@@ -117,7 +117,7 @@ func TestFaultsAtADelivery(t *testing.T) {
 func TestDelayedDeliveryArrivesLater(t *testing.T) {
 	rule := fault.On(history.Lock).Before(fault.Wait(5 * time.Second))
 	late := fault.On(history.Lock).After(fault.Wait(7 * time.Second))
-	bubble(t, faulty(rule, late), func(t *testing.T, w *world) {
+	bubble(t, faulty(rule, late), func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		begin := time.Now()
 		m := take(t, w.receiver(), 1)[0]
@@ -129,27 +129,27 @@ func TestDelayedDeliveryArrivesLater(t *testing.T) {
 func TestMessageThatExpiresOnItsWayIsNotDelivered(t *testing.T) {
 	o := with(func(q *servicebus.Queue) { q.DefaultMessageTimeToLive = 10 * time.Second })
 	o.Faults = fault.Script(fault.On(history.Lock).Before(fault.Wait(20 * time.Second)))
-	bubble(t, o, func(t *testing.T, w *world) {
+	bubble(t, o, func(t *testing.T, w *env) {
 		r := w.receiver()
 		w.send(message("m1", "{}"))
 		_, err := r.ReceiveMessages(within(t, time.Minute), 1, nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, history.Expired, w.ops()[len(w.ops())-1])
 		w.send(message("m2", "{}"))
-		require.Equal(t, "m2", take(t, r, 1)[0].MessageID, "the credit was given back")
+		require.Equal(t, "m2", take(t, r, 1)[0].MessageID, "the credit was returned")
 	})
 }
 
 func TestFaultsAtManagementRequests(t *testing.T) {
-	renew := func(w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	renew := func(w *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 		return r.RenewMessageLock(within(w.t, time.Minute), m, nil)
 	}
-	complete := func(w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	complete := func(w *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 		return r.CompleteMessage(within(w.t, time.Minute), &azservicebus.ReceivedMessage{LockToken: m.LockToken}, nil)
 	}
 	for name, tt := range map[string]struct {
 		rule *fault.Rule
-		ask  func(*world, *azservicebus.Receiver, *azservicebus.ReceivedMessage) error
+		ask  func(*env, *azservicebus.Receiver, *azservicebus.ReceivedMessage) error
 		want func(*testing.T, error)
 	}{
 		"renewal answered 410": {fault.On(history.Renew).Before(fault.Action{Kind: fault.Refuse, Status: 410}), renew, func(t *testing.T, err error) { requireCode(t, azservicebus.CodeLockLost, err) }},
@@ -169,7 +169,7 @@ func TestFaultsAtManagementRequests(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, faulty(tt.rule), func(t *testing.T, w *world) {
+			bubble(t, faulty(tt.rule), func(t *testing.T, w *env) {
 				w.send(message("m1", "{}"))
 				r := w.receiver()
 				tt.want(t, tt.ask(w, r, take(t, r, 1)[0]))
@@ -183,7 +183,7 @@ func TestFaultsAtPeekDeferScheduleAndReceiveDeferred(t *testing.T) {
 	o := faulty(fault.On(history.Peek).Before(refuse), fault.On(history.Schedule).Before(refuse), fault.On(history.ReceiveDeferred).Before(refuse),
 		fault.On(history.CancelScheduled).Before(refuse), fault.On(history.Defer).Before(fault.Reject("amqp:not-allowed")), fault.On(history.Abandon).Before(fault.Reject("amqp:not-allowed")),
 		fault.On(history.DeadLetter).Before(fault.Reject("amqp:not-allowed")))
-	bubble(t, o, func(t *testing.T, w *world) {
+	bubble(t, o, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]
@@ -225,7 +225,7 @@ func TestFaultsAtConnectingAndAttaching(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := faulty(rules...)
-			bubble(t, o, func(t *testing.T, w *world) {
+			bubble(t, o, func(t *testing.T, w *env) {
 				w.client = w.dialRetrying(azservicebus.RetryOptions{})
 				s, err := w.client.NewSender("orders", nil)
 				require.NoError(t, err)
@@ -239,21 +239,21 @@ func TestFaultsAtConnectingAndAttaching(t *testing.T) {
 }
 
 func TestUnansweredTokenHangsTheClientUntilItsDeadline(t *testing.T) {
-	bubble(t, faulty(fault.On(history.PutToken).Before(fault.Action{Kind: fault.Silence})), func(t *testing.T, w *world) {
+	bubble(t, faulty(fault.On(history.PutToken).Before(fault.Action{Kind: fault.Silence})), func(t *testing.T, w *env) {
 		_, err := w.receiver().ReceiveMessages(within(t, 10*time.Second), 1, nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
 func TestRefusedTokenIsUnauthorized(t *testing.T) {
-	bubble(t, faulty(fault.On(history.PutToken).Before(fault.Action{Kind: fault.Refuse})), func(t *testing.T, w *world) {
+	bubble(t, faulty(fault.On(history.PutToken).Before(fault.Action{Kind: fault.Refuse})), func(t *testing.T, w *env) {
 		_, err := w.receiver().ReceiveMessages(within(t, time.Minute), 1, nil)
 		requireCode(t, azservicebus.CodeUnauthorizedAccess, err)
 	})
 }
 
 func TestLagIsNoFaultOfAQueue(t *testing.T) {
-	bubble(t, faulty(fault.On(history.Send).Before(fault.Action{Kind: fault.Lag})), func(t *testing.T, w *world) {
+	bubble(t, faulty(fault.On(history.Send).Before(fault.Action{Kind: fault.Lag})), func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		require.Error(t, s.SendMessage(within(t, time.Second), message("m1", "{}"), nil))
@@ -264,7 +264,7 @@ func TestLagIsNoFaultOfAQueue(t *testing.T) {
 
 func TestDelaysOverlap(t *testing.T) {
 	o := faulty(fault.On(history.Complete).Always().Before(fault.Wait(20 * time.Millisecond)))
-	bubble(t, o, func(t *testing.T, w *world) {
+	bubble(t, o, func(t *testing.T, w *env) {
 		const n = 64
 		for i := range n {
 			w.send(message(fmt.Sprint(i), "{}"))
@@ -288,7 +288,7 @@ func TestDelayedSendsKeepTheirOrder(t *testing.T) {
 		fault.On(history.Send).Key("0").Before(fault.Wait(time.Second)),
 		fault.On(history.Send).Key("2").Before(fault.Wait(time.Millisecond)),
 	)
-	bubble(t, o, func(t *testing.T, w *world) {
+	bubble(t, o, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		begin := time.Now()
@@ -308,7 +308,7 @@ func TestDelayedSendsKeepTheirOrder(t *testing.T) {
 }
 
 func TestDoIsCalledAtThePointAndMayUseTheBroker(t *testing.T) {
-	var w *world
+	var w *env
 	var seen servicebus.Counts
 	rule := fault.On(history.Complete).Key("m1").After(fault.Call(func() { seen = w.counts(); w.DropConnections() }))
 	synctest.Test(t, func(t *testing.T) {

@@ -30,9 +30,9 @@ func (b *Broker) later(a fault.Action, f func()) {
 	})
 }
 
-// strike carries out the kind of an action on a link, which is not [fault.None]. refuse answers with an error; without it
+// applyFault carries out the kind of an action on a link, which is not [fault.None]. refuse answers with an error; without it
 // a refusal detaches the link.
-func (b *Broker) strike(l *amqp.Link, a fault.Action, refuse func(fault.Action)) {
+func (b *Broker) applyFault(l *amqp.Link, a fault.Action, refuse func(fault.Action)) {
 	switch a.Kind {
 	case fault.Drop:
 		l.Conn().Drop()
@@ -97,7 +97,7 @@ func (b *Broker) perform(s step) {
 		case a.Kind == fault.None:
 			b.finish(s)
 		default:
-			b.strike(s.link, a, s.refuse)
+			b.applyFault(s.link, a, s.refuse)
 		}
 	})
 }
@@ -113,7 +113,7 @@ func (b *Broker) finish(s step) {
 	case a.Kind == fault.None:
 		b.later(a, s.answer)
 	default:
-		b.later(a, func() { b.strike(s.link, a, s.refuse) })
+		b.later(a, func() { b.applyFault(s.link, a, s.refuse) })
 	}
 }
 

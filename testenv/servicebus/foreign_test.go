@@ -83,7 +83,7 @@ func (c *wire) attachCBS(target string) {
 }
 
 func TestAReplyToThatNamesNoLinkOfTheSessionIsAnsweredOverTheNodesOwnLink(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.send(&amqp.Attach{Name: "m-out", Handle: 3, Source: &amqp.Source{}, Target: &amqp.Target{Address: "orders/$management"}})
 		want[*amqp.Attach](c)
 		c.send(&amqp.Attach{Name: "m-in", Handle: 4, Receiver: true, Source: &amqp.Source{Address: "orders/$management"}, Target: &amqp.Target{}})
@@ -101,7 +101,7 @@ func TestAReplyToThatNamesNoLinkOfTheSessionIsAnsweredOverTheNodesOwnLink(t *tes
 }
 
 func TestAddressesMayBeWholeURLs(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.send(&amqp.Attach{Name: "in", Handle: 1, Receiver: true, Source: &amqp.Source{Address: "amqps://embedded.example:5671/orders/$DeadLetterQueue"}, Target: &amqp.Target{}})
 		require.NotNil(t, want[*amqp.Attach](c).Source)
 		n, err := w.Links(dlq, servicebus.Receivers)
@@ -111,7 +111,7 @@ func TestAddressesMayBeWholeURLs(t *testing.T) {
 }
 
 func TestDeadLetteringIsConfirmedAsRejectedWithoutAnError(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		_, err := w.Send("orders", amqp.Message{})
 		require.NoError(t, err)
 		c.attachReceiver(1)
@@ -130,7 +130,7 @@ func TestErrorsAreWrittenWithAllTheirFields(t *testing.T) {
 }
 
 func TestAMessageReceivedByItsNumberCarriesItsLockToken(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		seq, err := w.Send("orders", amqp.Message{})
 		require.NoError(t, err)
 		c.attachReceiver(1)
@@ -171,7 +171,7 @@ func TestAMessageWithoutAnIDGetsOne(t *testing.T) {
 	subject := "s"
 	for name, p := range map[string]*amqp.Properties{"no properties at all": nil, "other properties": {Subject: &subject, CorrelationID: uint64(7)}} {
 		t.Run(name, func(t *testing.T) {
-			onTheWire(t, func(t *testing.T, w *world, c *wire) {
+			onTheWire(t, func(t *testing.T, w *env, c *wire) {
 				b, err := amqp.AppendMessage(nil, amqp.Message{Properties: p, BodyKind: amqp.BodyData, Data: [][]byte{{1}}})
 				require.NoError(t, err)
 				c.send(&amqp.Attach{Name: "out", Handle: 2, Source: &amqp.Source{}, Target: &amqp.Target{Address: "orders"}})
@@ -195,7 +195,7 @@ func TestAMessageWithoutAnIDGetsOne(t *testing.T) {
 		})
 	}
 	t.Run("and none where the option says so", func(t *testing.T) {
-		bubble(t, servicebus.Options{LeaveMessageIDNull: true}, func(t *testing.T, w *world) {
+		bubble(t, servicebus.Options{LeaveMessageIDNull: true}, func(t *testing.T, w *env) {
 			_, err := w.Send("orders", amqp.Message{})
 			require.NoError(t, err)
 			m := take(t, w.receiver(), 1)[0]
@@ -208,7 +208,7 @@ func TestSectionsInAnyOrderAreTakenAndDeliveryAnnotationsComeBack(t *testing.T) 
 	// footer {}, data 0x01, delivery annotations {"a": 1}, data 0x02
 	odd, err := hex.DecodeString("005378c10100" + "005375a00101" + "005371c10602a301615401" + "005375a00102")
 	require.NoError(t, err)
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.send(&amqp.Attach{Name: "out", Handle: 2, Source: &amqp.Source{}, Target: &amqp.Target{Address: "orders"}})
 		want[*amqp.Attach](c)
 		c.transfer(2, 0, odd)
@@ -221,7 +221,7 @@ func TestSectionsInAnyOrderAreTakenAndDeliveryAnnotationsComeBack(t *testing.T) 
 }
 
 func TestADeliveryCountOfZeroIsWritten(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		_, err := w.Send("orders", amqp.Message{})
 		require.NoError(t, err)
 		c.attachReceiver(1)
@@ -234,7 +234,7 @@ func TestADeliveryCountOfZeroIsWritten(t *testing.T) {
 
 func TestCreditAboveTheLargestIntIsCredit(t *testing.T) {
 	for _, credit := range []uint32{1 << 31, 1<<32 - 1} {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			for range 3 {
 				_, err := w.Send("orders", amqp.Message{})
 				require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestCreditAboveTheLargestIntIsCredit(t *testing.T) {
 }
 
 func TestCreditIsLessWhatIsUnderWay(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.attachReceiver(2)
 		for range 3 {
 			_, err := w.Send("orders", amqp.Message{})
@@ -310,7 +310,7 @@ func TestSASLMechanisms(t *testing.T) {
 }
 
 func TestASASLFrameAfterTheExchangeEndsTheConnection(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.write(amqp.AppendFrame(nil, amqp.Frame{Type: 1, Body: &amqp.SASLInit{Mechanism: "ANONYMOUS"}}))
 		require.Equal(t, amqp.NotAllowed, want[*amqp.Close](c).Error.Condition)
 		c.send(&amqp.Close{})

@@ -13,8 +13,8 @@ import (
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
-// world is a broker with one client of the unmodified SDK.
-type world struct {
+// env is a broker with one client of the unmodified SDK.
+type env struct {
 	*servicebus.Broker
 	t       *testing.T
 	client  *azservicebus.Client
@@ -27,14 +27,14 @@ const dlq = "orders/$DeadLetterQueue"
 func orders() servicebus.Queue { return servicebus.Queue{Name: "orders"} }
 
 // start opens a broker behind the in-memory door.
-func start(t *testing.T, o servicebus.Options) *world {
+func start(t *testing.T, o servicebus.Options) *env {
 	t.Helper()
 	w := open(t, o)
 	w.client = w.dial()
 	return w
 }
 
-func open(t *testing.T, o servicebus.Options) *world {
+func open(t *testing.T, o servicebus.Options) *env {
 	t.Helper()
 	if len(o.Config.Queues) == 0 {
 		o.Config.Queues = []servicebus.Queue{orders()}
@@ -43,15 +43,15 @@ func open(t *testing.T, o servicebus.Options) *world {
 	b, err := servicebus.New(o)
 	require.NoError(t, err)
 	t.Cleanup(b.Close)
-	return &world{Broker: b, t: t, history: o.History}
+	return &env{Broker: b, t: t, history: o.History}
 }
 
 // dial returns another client over the in-memory door. Its retries are short, so that failures show.
-func (w *world) dial() *azservicebus.Client {
+func (w *env) dial() *azservicebus.Client {
 	return w.dialRetrying(azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: 10 * time.Millisecond})
 }
 
-func (w *world) dialRetrying(o azservicebus.RetryOptions) *azservicebus.Client {
+func (w *env) dialRetrying(o azservicebus.RetryOptions) *azservicebus.Client {
 	w.t.Helper()
 	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString("embedded.example"), &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return w.Dial(ctx) },
@@ -63,10 +63,10 @@ func (w *world) dialRetrying(o azservicebus.RetryOptions) *azservicebus.Client {
 }
 
 // dialSocket returns a client over a loopback socket.
-func (w *world) dialSocket() *azservicebus.Client { return w.dialAddress(w.listen()) }
+func (w *env) dialSocket() *azservicebus.Client { return w.dialAddress(w.listen()) }
 
 // listen opens the socket door and returns its address.
-func (w *world) listen() string {
+func (w *env) listen() string {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(w.t, err)
@@ -77,7 +77,7 @@ func (w *world) listen() string {
 	return l.Addr().String()
 }
 
-func (w *world) dialAddress(addr string) *azservicebus.Client {
+func (w *env) dialAddress(addr string) *azservicebus.Client {
 	w.t.Helper()
 	c, err := azservicebus.NewClientFromConnectionString(w.ConnectionString(addr), &azservicebus.ClientOptions{
 		RetryOptions: azservicebus.RetryOptions{RetryDelay: 10 * time.Millisecond},
@@ -99,7 +99,7 @@ func message(id, body string) *azservicebus.Message {
 	return &azservicebus.Message{MessageID: &id, Body: []byte(body)}
 }
 
-func (w *world) send(ms ...*azservicebus.Message) {
+func (w *env) send(ms ...*azservicebus.Message) {
 	w.t.Helper()
 	s, err := w.client.NewSender("orders", nil)
 	require.NoError(w.t, err)
@@ -109,12 +109,12 @@ func (w *world) send(ms ...*azservicebus.Message) {
 	require.NoError(w.t, s.Close(within(w.t, time.Minute)))
 }
 
-func (w *world) receiver() *azservicebus.Receiver {
+func (w *env) receiver() *azservicebus.Receiver {
 	w.t.Helper()
 	return receiverOf(w.t, w.client, nil)
 }
 
-func (w *world) deadLetterReceiver() *azservicebus.Receiver {
+func (w *env) deadLetterReceiver() *azservicebus.Receiver {
 	w.t.Helper()
 	return receiverOf(w.t, w.client, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 }
@@ -139,7 +139,7 @@ func take(t *testing.T, r *azservicebus.Receiver, n int) []*azservicebus.Receive
 	return all
 }
 
-func (w *world) counts() servicebus.Counts {
+func (w *env) counts() servicebus.Counts {
 	w.t.Helper()
 	c, err := w.Counts("orders")
 	require.NoError(w.t, err)
@@ -147,7 +147,7 @@ func (w *world) counts() servicebus.Counts {
 }
 
 // ops returns the operations of the history that had an effect, without the ones of connecting.
-func (w *world) ops() []string {
+func (w *env) ops() []string {
 	var ops []string
 	for _, e := range w.history.Events() {
 		switch e.Op {

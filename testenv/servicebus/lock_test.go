@@ -16,7 +16,7 @@ import (
 )
 
 // bubble runs a test in fake time, with a broker behind the in-memory door.
-func bubble(t *testing.T, o servicebus.Options, f func(t *testing.T, w *world)) {
+func bubble(t *testing.T, o servicebus.Options, f func(t *testing.T, w *env)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, start(t, o)) })
 }
@@ -29,7 +29,7 @@ func requireCode(t *testing.T, code azservicebus.Code, err error) {
 }
 
 func TestLockExpiresSilentlyAndCountsTheDelivery(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		first := take(t, r, 1)[0]
@@ -61,7 +61,7 @@ func TestLockExpiresSilentlyAndCountsTheDelivery(t *testing.T) {
 func TestSettlingAfterExpiryFailsForEveryVerb(t *testing.T) {
 	for name, settle := range verbs() {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				w.send(message("m1", "{}"))
 				r := w.receiver()
 				m := take(t, r, 1)[0]
@@ -106,28 +106,28 @@ func TestSettlingWorksFromEverywhere(t *testing.T) {
 		"defer":       {servicebus.Counts{Deferred: 1}, history.Defer},
 		"dead-letter": {servicebus.Counts{DeadLettered: 1}, history.DeadLetter},
 	}
-	ways := map[string]func(t *testing.T, w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage){
-		"on its own link": func(_ *testing.T, _ *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
+	ways := map[string]func(t *testing.T, w *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage){
+		"on its own link": func(_ *testing.T, _ *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
 			return r, m
 		},
-		"by lock token": func(_ *testing.T, _ *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
+		"by lock token": func(_ *testing.T, _ *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
 			return r, &azservicebus.ReceivedMessage{LockToken: m.LockToken}
 		},
-		"by lock token from another connection": func(t *testing.T, w *world, _ *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
+		"by lock token from another connection": func(t *testing.T, w *env, _ *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
 			return receiverOf(t, w.dial(), nil), &azservicebus.ReceivedMessage{LockToken: m.LockToken}
 		},
-		"after the receiver was closed": func(t *testing.T, w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
+		"after the receiver was closed": func(t *testing.T, w *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
 			require.NoError(t, r.Close(within(t, time.Minute)))
 			return receiverOf(t, w.dial(), nil), m
 		},
-		"after the link was detached": func(t *testing.T, w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
+		"after the link was detached": func(t *testing.T, w *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
 			n, err := w.Detach("orders", servicebus.Receivers, "amqp:link:detach-forced")
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 			synctest.Wait()
 			return r, m
 		},
-		"by lock token after the connection was cut": func(t *testing.T, w *world, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
+		"by lock token after the connection was cut": func(t *testing.T, w *env, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) (*azservicebus.Receiver, *azservicebus.ReceivedMessage) {
 			w.DropConnections()
 			synctest.Wait()
 			require.Zero(t, w.Connections())
@@ -137,7 +137,7 @@ func TestSettlingWorksFromEverywhere(t *testing.T) {
 	for way, prepare := range ways {
 		for verb, settle := range verbs() {
 			t.Run(verb+" "+way, func(t *testing.T) {
-				bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+				bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 					w.send(message("m1", "{}"))
 					r := w.receiver()
 					r, m := prepare(t, w, r, take(t, r, 1)[0])
@@ -166,7 +166,7 @@ func TestSettlingWorksFromEverywhere(t *testing.T) {
 }
 
 func TestRenewedLockHoldsFromTheRenewalOn(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]
@@ -196,7 +196,7 @@ func TestDeliveriesWithoutSuccessEndInTheDeadLetterQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := orders()
 			q.MaxDeliveryCount = 3
-			bubble(t, servicebus.Options{Config: servicebus.Config{Queues: []servicebus.Queue{q}}}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{Config: servicebus.Config{Queues: []servicebus.Queue{q}}}, func(t *testing.T, w *env) {
 				w.send(message("m1", "{}"))
 				r := w.receiver()
 				for want := uint32(1); want <= 3; want++ {
@@ -216,7 +216,7 @@ func TestDeliveriesWithoutSuccessEndInTheDeadLetterQueue(t *testing.T) {
 }
 
 func TestReleaseGivesBackWithoutCounting(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		r := w.receiver()
 		// Credit is left over from a call that found nothing, so that the client releases what arrives later.
 		_, err := r.ReceiveMessages(within(t, time.Second), 5, nil)
@@ -231,7 +231,7 @@ func TestReleaseGivesBackWithoutCounting(t *testing.T) {
 }
 
 func TestDeadLettersAreNotCountedAndDoNotExpire(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]
@@ -259,7 +259,7 @@ func TestDeadLettersAreNotCountedAndDoNotExpire(t *testing.T) {
 }
 
 func TestDeadLetterReasonIsBoundedAndPropertiesToModifyWin(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]
@@ -283,7 +283,7 @@ func TestDeadLetterReasonIsBoundedAndPropertiesToModifyWin(t *testing.T) {
 }
 
 func TestSeveralLocksAreRenewedTogetherOrNotAtAll(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"), message("m2", "{}"))
 		r := w.receiver()
 		ms := take(t, r, 2)

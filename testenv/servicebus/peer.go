@@ -42,7 +42,7 @@ func (p *peer) close() {
 	}
 }
 
-// nodeKind is what stands at an address.
+// nodeKind is what is at an address.
 type nodeKind int
 
 const (

@@ -27,7 +27,7 @@ func (c *rawClient) receive(address string, credit int32) *goamqp.Receiver {
 }
 
 func TestConnectionLivesWhileNothingHappens(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		c := w.raw()
 		r := c.receive("orders", 1)
 		_, err := r.Receive(within(t, 6*time.Hour), nil)
@@ -50,7 +50,7 @@ func TestSilentClientIsCutOff(t *testing.T) {
 }
 
 func TestCreditIsObeyedAndDrained(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		for i := range 10 {
 			_, err := w.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: fmt.Sprint(i)}})
 			require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestCreditIsObeyedAndDrained(t *testing.T) {
 }
 
 func TestConsumersTakeTurns(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		a, b := w.raw().receive("orders", 100), w.raw().receive("orders", 100)
 		synctest.Wait()
 		for range 10 {
@@ -102,7 +102,7 @@ func TestConsumersTakeTurns(t *testing.T) {
 }
 
 func TestWindowOfTheSessionIsObeyed(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		const messages = 300
 		body := bytes.Repeat([]byte("x"), 20_000) // forty frames of 512 bytes: the window of 5000 is used up twice
 		for i := range messages {
@@ -122,7 +122,7 @@ func TestWindowOfTheSessionIsObeyed(t *testing.T) {
 }
 
 func TestMessagesStayInTheQueueWhenTheClientDoesNotRead(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		body := make([]byte, 100_000)
 		for range 100 {
 			_, err := w.Send("orders", amqp.Message{BodyKind: amqp.BodyData, Data: [][]byte{body}})
@@ -145,7 +145,7 @@ func TestMessagesStayInTheQueueWhenTheClientDoesNotRead(t *testing.T) {
 }
 
 func TestEveryOutcomeOfAForeignClientIsUnderstood(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		for i := range 4 {
 			_, err := w.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: fmt.Sprint(i)}})
 			require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestEveryOutcomeOfAForeignClientIsUnderstood(t *testing.T) {
 }
 
 func TestSettlingOnceForAllIsUnderstood(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		_, err := w.Send("orders", amqp.Message{})
 		require.NoError(t, err)
 		c := w.raw()
@@ -189,7 +189,7 @@ func TestSettlingOnceForAllIsUnderstood(t *testing.T) {
 }
 
 func TestSendersNeedNoAnswerWhenTheySaySo(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		c := w.raw()
 		s, err := c.session.NewSender(within(t, time.Minute), "orders", &goamqp.SenderOptions{SettlementMode: goamqp.SenderSettleModeSettled.Ptr()})
 		require.NoError(t, err)
@@ -202,7 +202,7 @@ func TestSendersNeedNoAnswerWhenTheySaySo(t *testing.T) {
 }
 
 func TestChannelsAndHandlesAreUsedAgain(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		c := w.raw()
 		for range 300 {
 			ctx := within(t, time.Minute)
@@ -221,7 +221,7 @@ func TestChannelsAndHandlesAreUsedAgain(t *testing.T) {
 }
 
 func TestSecondPairOfTokenLinksIsRefusedWhenAskedFor(t *testing.T) {
-	bubble(t, servicebus.Options{OneCBSLink: true}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{OneCBSLink: true}, func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"))
 		require.Len(t, take(t, w.receiver(), 1), 1)
 		c := w.raw()

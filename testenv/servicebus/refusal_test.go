@@ -15,30 +15,30 @@ import (
 
 func TestWhatIsNotImplementedIsRefusedLoudly(t *testing.T) {
 	for name, tt := range map[string]struct {
-		ask  func(t *testing.T, w *world) error
+		ask  func(t *testing.T, w *env) error
 		want string
 	}{
-		"a session": {want: "sessions", ask: func(t *testing.T, w *world) error {
+		"a session": {want: "sessions", ask: func(t *testing.T, w *env) error {
 			_, err := w.client.AcceptSessionForQueue(within(t, time.Minute), "orders", "s1", nil)
 			return err
 		}},
-		"the next session": {want: "sessions", ask: func(t *testing.T, w *world) error {
+		"the next session": {want: "sessions", ask: func(t *testing.T, w *env) error {
 			_, err := w.client.AcceptNextSessionForQueue(within(t, time.Minute), "orders", nil)
 			return err
 		}},
-		"a subscription": {want: "topics and subscriptions", ask: func(t *testing.T, w *world) error {
+		"a subscription": {want: "topics and subscriptions", ask: func(t *testing.T, w *env) error {
 			r, err := w.client.NewReceiverForSubscription("topic", "sub", nil)
 			require.NoError(t, err)
 			_, err = r.ReceiveMessages(within(t, time.Minute), 1, nil)
 			return err
 		}},
-		"the transfer dead-letter queue": {want: "transfer dead-letter", ask: func(t *testing.T, w *world) error {
+		"the transfer dead-letter queue": {want: "transfer dead-letter", ask: func(t *testing.T, w *env) error {
 			_, err := receiverOf(t, w.client, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueTransfer}).ReceiveMessages(within(t, time.Minute), 1, nil)
 			return err
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+			bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 				begin := time.Now()
 				err := tt.ask(t, w)
 				require.ErrorContains(t, err, "does not implement "+tt.want)
@@ -52,7 +52,7 @@ func TestWhatIsNotImplementedIsRefusedLoudly(t *testing.T) {
 }
 
 func TestNothingCanBeSentToADeadLetterQueue(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender(dlq, nil)
 		require.NoError(t, err)
 		err = s.SendMessage(within(t, time.Minute), message("m1", "{}"), nil)
@@ -64,7 +64,7 @@ func TestNothingCanBeSentToADeadLetterQueue(t *testing.T) {
 }
 
 func TestUnknownManagementOperationIsRefused(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		c := w.raw()
 		status, _ := c.call("orders/$management", map[string]any{"operation": "com.microsoft:get-rules"}, map[string]any{"top": int32(1)})
 		require.Equal(t, int32(501), status)
@@ -89,12 +89,12 @@ type rawClient struct {
 }
 
 // raw dials and puts a token for the namespace.
-func (w *world) raw() *rawClient {
+func (w *env) raw() *rawClient {
 	w.t.Helper()
 	return w.rawWith(&goamqp.ConnOptions{})
 }
 
-func (w *world) rawWith(o *goamqp.ConnOptions) *rawClient {
+func (w *env) rawWith(o *goamqp.ConnOptions) *rawClient {
 	w.t.Helper()
 	o.HostName, o.SASLType = "embedded.example", goamqp.SASLTypeAnonymous()
 	nc, err := w.Dial(context.Background())

@@ -29,7 +29,7 @@ func TestSlice(t *testing.T) {
 	}
 }
 
-func slice(t *testing.T, w *world) {
+func slice(t *testing.T, w *env) {
 	w.send(message("a", "1"), message("b", "2"), message("c", "3"), message("d", "4"))
 	r := w.receiver()
 	ms := take(t, r, 4)

@@ -23,7 +23,7 @@ func with(f func(q *servicebus.Queue)) servicebus.Options {
 func TestMessageExpires(t *testing.T) {
 	for name, keep := range map[string]bool{"and is dropped": false, "and is dead-lettered": true} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, with(func(q *servicebus.Queue) { q.DeadLetteringOnMessageExpiration = keep }), func(t *testing.T, w *world) {
+			bubble(t, with(func(q *servicebus.Queue) { q.DeadLetteringOnMessageExpiration = keep }), func(t *testing.T, w *env) {
 				short, long := message("short", "{}"), message("long", "{}")
 				life, tooLong := 10*time.Second, 48*time.Hour
 				short.TimeToLive, long.TimeToLive = &life, &tooLong
@@ -52,7 +52,7 @@ func TestMessageExpires(t *testing.T) {
 }
 
 func TestLockedMessageExpiresOnlyWhenItsLockEnds(t *testing.T) {
-	bubble(t, with(func(q *servicebus.Queue) { q.DefaultMessageTimeToLive = 30 * time.Second }), func(t *testing.T, w *world) {
+	bubble(t, with(func(q *servicebus.Queue) { q.DefaultMessageTimeToLive = 30 * time.Second }), func(t *testing.T, w *env) {
 		w.send(message("m1", "{}"), message("m2", "{}"))
 		r := w.receiver()
 		ms := take(t, r, 2)
@@ -82,7 +82,7 @@ func TestDuplicateIsDroppedWithinTheWindow(t *testing.T) {
 		q.DuplicateDetectionHistoryTimeWindow = 10 * time.Minute
 		q.DefaultMessageTimeToLive = servicebus.Forever
 	})
-	bubble(t, o, func(t *testing.T, w *world) {
+	bubble(t, o, func(t *testing.T, w *env) {
 		w.send(message("m1", "1"), message("m2", "2"))
 		r := w.receiver()
 		for _, m := range take(t, r, 2) {
@@ -100,7 +100,7 @@ func TestDuplicateIsDroppedWithinTheWindow(t *testing.T) {
 }
 
 func TestDuplicateDetectionSeesScheduledMessagesAndWholeBatches(t *testing.T) {
-	bubble(t, with(func(q *servicebus.Queue) { q.RequiresDuplicateDetection = true }), func(t *testing.T, w *world) {
+	bubble(t, with(func(q *servicebus.Queue) { q.RequiresDuplicateDetection = true }), func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		ctx := within(t, time.Minute)
@@ -119,7 +119,7 @@ func TestDuplicateDetectionSeesScheduledMessagesAndWholeBatches(t *testing.T) {
 }
 
 func TestScheduledMessageArrivesAtItsTime(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		at := time.Now().Add(30 * time.Minute)
 		m := message("m1", "{}")
 		m.ScheduledEnqueueTime = &at
@@ -146,7 +146,7 @@ func TestScheduledMessageArrivesAtItsTime(t *testing.T) {
 }
 
 func TestScheduledMessageIsCancelled(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		s, err := w.client.NewSender("orders", nil)
 		require.NoError(t, err)
 		ctx := within(t, time.Hour)
@@ -174,7 +174,7 @@ func TestScheduledMessageIsCancelled(t *testing.T) {
 }
 
 func TestDeferredMessageIsReceivedByItsNumberOnly(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "1"), message("m2", "2"))
 		r := w.receiver()
 		ms := take(t, r, 2)
@@ -214,7 +214,7 @@ func TestDeferredMessageIsReceivedByItsNumberOnly(t *testing.T) {
 }
 
 func TestDeferredMessageIsReceivedAndDeleted(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "1"))
 		r := w.receiver()
 		m := take(t, r, 1)[0]
@@ -228,7 +228,7 @@ func TestDeferredMessageIsReceivedAndDeleted(t *testing.T) {
 }
 
 func TestReceiveAndDeleteTakesMessagesAtOnce(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		w.send(message("m1", "1"), message("m2", "2"))
 		r := receiverOf(t, w.client, &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 		ms := take(t, r, 2)
@@ -240,7 +240,7 @@ func TestReceiveAndDeleteTakesMessagesAtOnce(t *testing.T) {
 }
 
 func TestPeekShowsEveryStateAndTouchesNothing(t *testing.T) {
-	bubble(t, servicebus.Options{}, func(t *testing.T, w *world) {
+	bubble(t, servicebus.Options{}, func(t *testing.T, w *env) {
 		at := time.Now().Add(time.Hour)
 		late := message("scheduled", "3")
 		late.ScheduledEnqueueTime = &at

@@ -22,10 +22,10 @@ type wire struct {
 }
 
 // connect shakes hands, opens and begins a session.
-func (w *world) connect() *wire { return w.connectWith(65536, 5000) }
+func (w *env) connect() *wire { return w.connectWith(65536, 5000) }
 
 // connectWith connects a client with a largest frame and an incoming window.
-func (w *world) connectWith(frame, window uint32) *wire {
+func (w *env) connectWith(frame, window uint32) *wire {
 	w.t.Helper()
 	nc, err := w.Dial(context.Background())
 	require.NoError(w.t, err)
@@ -131,7 +131,7 @@ func (c *wire) attachReceiver(credit uint32) {
 	c.send(&amqp.Flow{IncomingWindow: 5000, OutgoingWindow: 5000, NextIncomingID: new(uint32), Handle: &handle, DeliveryCount: new(uint32), LinkCredit: &credit})
 }
 
-func onTheWire(t *testing.T, f func(t *testing.T, w *world, c *wire)) {
+func onTheWire(t *testing.T, f func(t *testing.T, w *env, c *wire)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, servicebus.Options{MaxMessageSize: 10_000, SenderCredit: 2})
@@ -142,7 +142,7 @@ func onTheWire(t *testing.T, f func(t *testing.T, w *world, c *wire)) {
 }
 
 func TestUnknownDeliveryIsAnsweredAsALostLock(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.attachReceiver(1)
 		c.send(&amqp.Disposition{Receiver: true, First: 77, State: &amqp.Accepted{}})
 		d := want[*amqp.Disposition](c)
@@ -154,7 +154,7 @@ func TestUnknownDeliveryIsAnsweredAsALostLock(t *testing.T) {
 func TestRangesOfDeliveriesAreSettled(t *testing.T) {
 	for name, last := range map[string]uint32{"exactly": 2, "and far more": 4_000_000_000} {
 		t.Run(name, func(t *testing.T) {
-			onTheWire(t, func(t *testing.T, w *world, c *wire) {
+			onTheWire(t, func(t *testing.T, w *env, c *wire) {
 				for range 3 {
 					_, err := w.Send("orders", amqp.Message{})
 					require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestRangesOfDeliveriesAreSettled(t *testing.T) {
 }
 
 func TestDispositionsThatSayNothingAreIgnored(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		_, err := w.Send("orders", amqp.Message{})
 		require.NoError(t, err)
 		c.attachReceiver(1)
@@ -187,12 +187,12 @@ func TestDispositionsThatSayNothingAreIgnored(t *testing.T) {
 		require.Equal(t, 1, w.counts().Locked)
 		c.send(&amqp.Disposition{Receiver: true, First: id, Settled: true})
 		synctest.Wait()
-		require.Zero(t, w.counts().Locked, "settling without an outcome gives back")
+		require.Zero(t, w.counts().Locked, "settling without an outcome releases")
 	})
 }
 
 func TestTransactionsAreRefusedLoudly(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		_, err := w.Send("orders", amqp.Message{})
 		require.NoError(t, err)
 		c.attachReceiver(1)
@@ -211,7 +211,7 @@ func TestSendersOnTheWire(t *testing.T) {
 		require.Equal(c.t, uint64(10_000), want[*amqp.Attach](c).MaxMessageSize)
 	}
 	t.Run("a message in parts is put together", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			id := uint32(1)
 			c.send(&amqp.Transfer{Handle: 2, DeliveryID: &id, DeliveryTag: []byte{1}, More: true, Payload: body[:100]})
@@ -222,7 +222,7 @@ func TestSendersOnTheWire(t *testing.T) {
 		})
 	})
 	t.Run("an aborted message is forgotten", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			id := uint32(1)
 			c.send(&amqp.Transfer{Handle: 2, DeliveryID: &id, DeliveryTag: []byte{1}, More: true, Payload: body[:100]})
@@ -233,7 +233,7 @@ func TestSendersOnTheWire(t *testing.T) {
 		})
 	})
 	t.Run("a message that cannot be decoded is rejected", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			c.transfer(2, 1, []byte("nonsense"))
 			require.Equal(t, amqp.DecodeError, want[*amqp.Disposition](c).State.(*amqp.Rejected).Error.Condition)
@@ -241,7 +241,7 @@ func TestSendersOnTheWire(t *testing.T) {
 		})
 	})
 	t.Run("an unknown format is rejected", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			id, format := uint32(1), uint32(9)
 			c.send(&amqp.Transfer{Handle: 2, DeliveryID: &id, DeliveryTag: []byte{1}, MessageFormat: &format, Payload: body})
@@ -249,7 +249,7 @@ func TestSendersOnTheWire(t *testing.T) {
 		})
 	})
 	t.Run("a message that is too large is rejected and the link goes on", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			id := uint32(1)
 			c.send(&amqp.Transfer{Handle: 2, DeliveryID: &id, DeliveryTag: []byte{1}, More: true, Payload: body})
@@ -261,14 +261,14 @@ func TestSendersOnTheWire(t *testing.T) {
 		})
 	})
 	t.Run("a message without a delivery id detaches the link", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			c.send(&amqp.Transfer{Handle: 2, Payload: body})
 			require.Equal(t, amqp.InvalidField, want[*amqp.Detach](c).Error.Condition)
 		})
 	})
 	t.Run("a message without credit detaches the link", func(t *testing.T) {
-		onTheWire(t, func(t *testing.T, w *world, c *wire) {
+		onTheWire(t, func(t *testing.T, w *env, c *wire) {
 			attach(c)
 			require.NoError(t, w.GrantCredit("orders", 0))
 			c.transfer(2, 1, body)
@@ -305,7 +305,7 @@ func TestBreachesOfTheProtocolEndWhatTheyBreach(t *testing.T) {
 		"a body of the SASL exchange":   {func(c *wire) { c.send(&amqp.SASLOutcome{}) }, false, amqp.NotImplemented},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onTheWire(t, func(t *testing.T, w *world, c *wire) {
+			onTheWire(t, func(t *testing.T, w *env, c *wire) {
 				tt.breach(c)
 				if tt.ends {
 					require.Equal(t, tt.want, want[*amqp.End](c).Error.Condition)
@@ -327,7 +327,7 @@ func TestBreachesOfTheProtocolEndWhatTheyBreach(t *testing.T) {
 }
 
 func TestRequestWithoutPropertiesDetachesItsLink(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.transfer(10, 5, nil)
 		require.IsType(t, &amqp.Accepted{}, want[*amqp.Disposition](c).State)
 		require.Equal(t, amqp.DecodeError, want[*amqp.Detach](c).Error.Condition)
@@ -335,7 +335,7 @@ func TestRequestWithoutPropertiesDetachesItsLink(t *testing.T) {
 }
 
 func TestFlowIsEchoed(t *testing.T) {
-	onTheWire(t, func(t *testing.T, w *world, c *wire) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
 		c.send(&amqp.Flow{IncomingWindow: 5000, OutgoingWindow: 5000, NextIncomingID: new(uint32), Echo: true})
 		f := sessionFlow(c)
 		require.Nil(t, f.Handle)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Handler is what stands behind the links of a connection. The connection's reader calls it, one frame at a time and
+// A Handler is what is behind the links of a connection. The connection's reader calls it, one frame at a time and
 // with no lock held, so that it may call every method of [Conn], [Session] and [Link]. What takes time it must do in a
 // goroutine of its own, or the connection stands still; only Opened may block.
 type Handler interface {

@@ -53,7 +53,7 @@ func (l *Link) Reserve() bool {
 	return true
 }
 
-// Unreserve gives back a credit that no message used.
+// Unreserve returns a credit that no message used.
 func (l *Link) Unreserve() {
 	c := l.session.conn
 	c.mu.Lock()

@@ -30,7 +30,7 @@ type Rejected struct{ Error *Error }
 // Released is the outcome of a message that was not looked at.
 type Released struct{}
 
-// Modified is the outcome of a message that is given back changed.
+// Modified is the outcome of a message that is abandoned or deferred, perhaps changed.
 type Modified struct {
 	DeliveryFailed    bool
 	UndeliverableHere bool

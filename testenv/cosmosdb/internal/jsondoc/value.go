@@ -2,7 +2,7 @@
 // is bounded.
 //
 // A value is nil, a bool, a float64, a string, a []any of values, or an *[Object]. Values are not changed once they are
-// shared; whoever wants a changed document takes a [Clone].
+// shared; anyone who wants a changed document takes a [Clone].
 package jsondoc
 
 import (

@@ -30,16 +30,16 @@ const (
 	storeLatency  = 10 * time.Millisecond
 )
 
-// stage is an environment with messages on its queue, for one consumer.
-type stage struct {
+// env is an environment with messages on its queue, for one consumer.
+type env struct {
 	*testenv.Env
 	tb testing.TB
 	// at is where the environment serves on sockets; empty in bubbles, which use the doors in memory.
 	at testenv.Addresses
 }
 
-// newStage makes an environment whose round trips take time, or none.
-func newStage(tb testing.TB, slow bool, log *history.Log) *stage {
+// newEnv makes an environment whose round trips take time, or none.
+func newEnv(tb testing.TB, slow bool, log *history.Log) *env {
 	tb.Helper()
 	plan := fault.Script()
 	if slow {
@@ -50,15 +50,15 @@ func newStage(tb testing.TB, slow bool, log *history.Log) *stage {
 			plan.Add(fault.On(op).Always().Before(fault.Wait(storeLatency)))
 		}
 	}
-	env, err := testenv.New(testenv.Options{Faults: plan, History: log, Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection = false }})
+	embedded, err := testenv.New(testenv.Options{Faults: plan, History: log, Adjust: func(q *servicebus.Queue) { q.RequiresDuplicateDetection = false }})
 	require.NoError(tb, err)
-	return &stage{Env: env, tb: tb}
+	return &env{Env: embedded, tb: tb}
 }
 
-// newSocketStage is newStage on loopback sockets, as real programs meet it.
-func newSocketStage(tb testing.TB, slow bool, log *history.Log) *stage {
+// newSocketEnv is newEnv on loopback sockets, as real programs meet it.
+func newSocketEnv(tb testing.TB, slow bool, log *history.Log) *env {
 	tb.Helper()
-	s := newStage(tb, slow, log)
+	s := newEnv(tb, slow, log)
 	at, err := s.Serve(context.Background(), testenv.Addresses{})
 	require.NoError(tb, err)
 	s.at = at
@@ -66,7 +66,7 @@ func newSocketStage(tb testing.TB, slow bool, log *history.Log) *stage {
 }
 
 // fill puts n new orders on the queue, each of about a kilobyte.
-func (s *stage) fill(n int) {
+func (s *env) fill(n int) {
 	s.tb.Helper()
 	note := strings.Repeat("x", 900)
 	for i := range n {
@@ -74,14 +74,14 @@ func (s *stage) fill(n int) {
 	}
 }
 
-func (s *stage) send(id, body string) {
+func (s *env) send(id, body string) {
 	s.tb.Helper()
 	_, err := s.Broker.Send("orders", amqp.Message{Properties: &amqp.Properties{MessageID: id}, BodyKind: amqp.BodyData, Data: [][]byte{[]byte(body)}})
 	require.NoError(s.tb, err)
 }
 
 // left is the number of messages on the queue.
-func (s *stage) left() int {
+func (s *env) left() int {
 	s.tb.Helper()
 	c, err := s.Broker.Counts("orders")
 	require.NoError(s.tb, err)
@@ -89,7 +89,7 @@ func (s *stage) left() int {
 }
 
 // client returns a client with a connection of its own.
-func (s *stage) client() (*azservicebus.Client, error) {
+func (s *env) client() (*azservicebus.Client, error) {
 	if s.at.AMQP != "" {
 		return azservicebus.NewClientFromConnectionString(s.Broker.ConnectionString(s.at.AMQP), nil)
 	}
@@ -98,7 +98,7 @@ func (s *stage) client() (*azservicebus.Client, error) {
 	})
 }
 
-func (s *stage) endpoint() string {
+func (s *env) endpoint() string {
 	if s.at.Cosmos != "" {
 		return "http://" + s.at.Cosmos
 	}
@@ -106,10 +106,10 @@ func (s *stage) endpoint() string {
 }
 
 // worker starts the worker on the job of the bare loop, and returns what stops it and waits for it.
-func (s *stage) worker(concurrency int) (stop func()) { return s.workerOf(concurrency, order) }
+func (s *env) worker(concurrency int) (stop func()) { return s.workerOf(concurrency, order) }
 
 // workerOf starts the worker with a handler.
-func (s *stage) workerOf(concurrency int, h worker.HandlerFunc) (stop func()) {
+func (s *env) workerOf(concurrency int, h worker.HandlerFunc) (stop func()) {
 	s.tb.Helper()
 	options := cosmosstore.Options{Endpoint: s.endpoint(), Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders"}
 	if s.at.Cosmos == "" {
@@ -131,7 +131,7 @@ func (s *stage) workerOf(concurrency int, h worker.HandlerFunc) (stop func()) {
 
 // loop starts what people write by hand: receive as many as there are free slots, create, complete. It checks nothing and
 // survives nothing, so nothing can be faster with the same clients and as many slots.
-func (s *stage) loop(concurrency int) (stop func()) {
+func (s *env) loop(concurrency int) (stop func()) {
 	s.tb.Helper()
 	client, err := s.client()
 	require.NoError(s.tb, err)
@@ -183,7 +183,7 @@ func createAndComplete(container *azcosmos.ContainerClient, receiver *azserviceb
 	}
 }
 
-func (s *stage) container() *azcosmos.ContainerClient {
+func (s *env) container() *azcosmos.ContainerClient {
 	s.tb.Helper()
 	credential, err := azcosmos.NewKeyCredential(s.Account.Key())
 	require.NoError(s.tb, err)
@@ -198,7 +198,7 @@ func (s *stage) container() *azcosmos.ContainerClient {
 	return container
 }
 
-type transport struct{ stage *stage }
+type transport struct{ stage *env }
 
 func (t transport) Do(r *http.Request) (*http.Response, error) {
 	return t.stage.Account.Transport().Do(r)

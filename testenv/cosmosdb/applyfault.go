@@ -12,11 +12,11 @@ import (
 	"github.com/orderworker/orderworker/testenv/history"
 )
 
-// strike carries out what the fault plan has for this moment. It returns nil when the request goes on.
-func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, activity string, r reply) *outcome {
+// applyFault carries out what the fault plan has for this moment. It returns nil when the request goes on.
+func (a *Account) applyFault(ctx context.Context, q *request, phase fault.Phase, activity string, r reply) *outcome {
 	act := a.opts.Faults.At(fault.Point{Op: q.op, Key: q.key, Phase: phase})
 	if !a.wait(act.Delay) {
-		return &outcome{fate: ended}
+		return &outcome{ending: ended}
 	}
 	if act.Do != nil {
 		act.Do()
@@ -34,17 +34,17 @@ func (a *Account) strike(ctx context.Context, q *request, phase fault.Phase, act
 		}
 		o.reply = a.refuseFault(q, "a lagging replica at this point")
 	case fault.Drop:
-		o.fate, o.condition = cut, act.Condition
+		o.ending, o.condition = cut, act.Condition
 		if phase == fault.After && o.condition == ConnectionRefused {
 			o.condition = "" // the request did arrive
 		}
 	case fault.Silence:
-		o.fate = silent
+		o.ending = silent
 	default:
 		o.reply = a.refuseFault(q, fmt.Sprintf("the fault kind %d", act.Kind))
 	}
 	a.recordFault(q, phase, act.Kind, o)
-	if o.fate == silent {
+	if o.ending == silent {
 		a.silence(ctx)
 	}
 	return &o

@@ -26,12 +26,12 @@ import (
 	"github.com/orderworker/orderworker/worker/identity"
 )
 
-// world is one environment in a bubble, the workers on it, and what was sent.
-type world struct {
+// env is one environment in a bubble, the workers on it, and what was sent.
+type env struct {
 	*testenv.Env
 	t    *testing.T
 	seed uint64
-	// expect is what the history is held against at the end. Unless a test says otherwise a message may be put aside only
+	// expect is what the history is held against at the end. Unless a test says otherwise a message may be dead-lettered only
 	// for a conflict or because it cannot be read.
 	expect history.Expect
 	// skipAudit is for tests whose messages are not a stream of orders.
@@ -47,18 +47,18 @@ type world struct {
 }
 
 // inBubble runs a test in a bubble on an environment whose history is checked at its end.
-func inBubble(t *testing.T, o testenv.Options, test func(w *world)) {
+func inBubble(t *testing.T, o testenv.Options, test func(w *env)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, o)
+		w := newEnv(t, o)
 		defer w.leave()
 		test(w)
 		w.finish()
 	})
 }
 
-// newWorld makes an environment without duplicate detection, so that every copy reaches the worker.
-func newWorld(t *testing.T, o testenv.Options) *world {
+// newEnv makes an environment without duplicate detection, so that every copy reaches the worker.
+func newEnv(t *testing.T, o testenv.Options) *env {
 	t.Helper()
 	adjust := o.Adjust
 	o.Adjust = func(q *servicebus.Queue) {
@@ -67,15 +67,15 @@ func newWorld(t *testing.T, o testenv.Options) *world {
 			adjust(q)
 		}
 	}
-	env, err := testenv.New(o)
+	embedded, err := testenv.New(o)
 	require.NoError(t, err)
-	w := &world{Env: env, t: t, sent: map[int64]traffic.Message{}}
+	w := &env{Env: embedded, t: t, sent: map[int64]traffic.Message{}}
 	w.expect.Drained = true
 	return w
 }
 
 // finish stops what still runs, checks, and closes the environment.
-func (w *world) finish() {
+func (w *env) finish() {
 	w.t.Helper()
 	for _, r := range w.runners {
 		r.end()
@@ -89,7 +89,7 @@ func (w *world) finish() {
 }
 
 // check holds the whole history against every promise.
-func (w *world) check() error {
+func (w *env) check() error {
 	w.expect.Stored, w.expect.LockDuration = w.Stored(), w.Queue.LockDuration
 	w.expect.Guard = traffic.Guard
 	if w.expect.DocumentID == nil {
@@ -110,7 +110,7 @@ const leftBehind = 10 * time.Minute
 
 // leave ends everything, also after a failure. What a dead worker left behind still waits for answers, and the bubble's
 // clock stands still once the test has returned.
-func (w *world) leave() {
+func (w *env) leave() {
 	for _, r := range w.runners {
 		r.stop()
 	}
@@ -130,7 +130,7 @@ var words = traffic.Words{
 }
 
 // audit holds the end of every message against what is stored.
-func (w *world) audit() error {
+func (w *env) audit() error {
 	documents := map[string]string{}
 	for _, d := range w.Account.Documents(w.Database, w.Container) {
 		documents[d.ID] = d.Body
@@ -139,22 +139,22 @@ func (w *world) audit() error {
 	if err != nil {
 		return err
 	}
-	var fates []traffic.Fate
+	var outcomes []traffic.Outcome
 	for _, e := range w.History.Events() {
 		m, ours := w.sent[e.Sequence]
 		if ours && e.Effect && e.Entity == w.Queue.Name && (e.Op == history.Complete || e.Op == history.DeadLetter) {
-			fates = append(fates, traffic.Fate{Message: m, Completed: e.Op == history.Complete, Reason: e.Note})
+			outcomes = append(outcomes, traffic.Outcome{Message: m, Completed: e.Op == history.Complete, Reason: e.Note})
 		}
 	}
 	var errs []error
-	for _, wrong := range traffic.Audit(fates, stored, words) {
+	for _, wrong := range traffic.Audit(outcomes, stored, words) {
 		errs = append(errs, fmt.Errorf("seed %d: %s", w.seed, wrong))
 	}
 	return errors.Join(errs...)
 }
 
 // send puts messages on the queue and returns the sequence number of the last.
-func (w *world) send(messages ...traffic.Message) int64 {
+func (w *env) send(messages ...traffic.Message) int64 {
 	w.t.Helper()
 	var last int64
 	for _, m := range messages {
@@ -173,7 +173,7 @@ func order(id, body string) traffic.Message {
 }
 
 // waitDrained lets time pass until nothing is on the queue any more.
-func (w *world) waitDrained(limit time.Duration) {
+func (w *env) waitDrained(limit time.Duration) {
 	w.t.Helper()
 	w.waitFor(limit, "the queue to be empty", func() bool {
 		c, err := w.Broker.Counts(w.Queue.Name)
@@ -183,15 +183,15 @@ func (w *world) waitDrained(limit time.Duration) {
 }
 
 // waitFor lets time pass until a condition holds.
-func (w *world) waitFor(limit time.Duration, what string, holds func() bool) {
+func (w *env) waitFor(limit time.Duration, what string, holds func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(limit); !holds(); time.Sleep(10 * time.Millisecond) {
 		require.True(w.t, time.Now().Before(end), "waited %v of the bubble's time for %s", limit, what)
 	}
 }
 
-// deadLetters returns what stands in the dead-letter queue.
-func (w *world) deadLetters() []servicebus.Snapshot {
+// deadLetters returns the dead-letter queue.
+func (w *env) deadLetters() []servicebus.Snapshot {
 	w.t.Helper()
 	messages, err := w.Broker.Messages(w.Queue.Name + "/$DeadLetterQueue")
 	require.NoError(w.t, err)
@@ -199,7 +199,7 @@ func (w *world) deadLetters() []servicebus.Snapshot {
 }
 
 // count counts events of an operation about a key.
-func (w *world) count(op, key string, effect bool) int {
+func (w *env) count(op, key string, effect bool) int {
 	return w.History.Count(func(e history.Event) bool { return e.Op == op && e.Key == key && e.Effect == effect })
 }
 
@@ -218,13 +218,13 @@ type runner struct {
 }
 
 // start starts a worker with the handler of the orders.
-func (w *world) start(adjust ...func(*worker.Config)) *runner {
+func (w *env) start(adjust ...func(*worker.Config)) *runner {
 	w.t.Helper()
 	return w.startWith(worker.HandlerFunc(orders), nil, adjust...)
 }
 
 // startWith starts a worker with a handler of the test, and with a store of the test around the real one.
-func (w *world) startWith(h worker.Handler, wrap func(worker.Store) worker.Store, adjust ...func(*worker.Config)) *runner {
+func (w *env) startWith(h worker.Handler, wrap func(worker.Store) worker.Store, adjust ...func(*worker.Config)) *runner {
 	w.t.Helper()
 	r := &runner{t: w.t, door: &doorway{env: w.Env}, done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())

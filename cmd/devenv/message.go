@@ -9,8 +9,8 @@ import (
 	"github.com/orderworker/orderworker/testenv/history"
 )
 
-// A parcel is one message of the demonstration, with what must become of it.
-type parcel struct {
+// A demoMessage is one message of the demonstration, with what must become of it.
+type demoMessage struct {
 	// what tells a person what is sent.
 	what string
 	id   string
@@ -26,8 +26,8 @@ type parcel struct {
 	sequence int64
 }
 
-// body returns the bytes that the line sends: the text of a string, and anything else as it stands there.
-func (p parcel) body() []byte {
+// body returns the bytes that the line sends: the text of a string, and anything else as it is.
+func (p demoMessage) body() []byte {
 	var line struct {
 		Body json.RawMessage `json:"body"`
 	}
@@ -38,21 +38,21 @@ func (p parcel) body() []byte {
 	return line.Body
 }
 
-// A fate is what the history says of one parcel.
-type fate struct {
+// An outcome is what the history says of one demoMessage.
+type outcome struct {
 	completed  bool
 	reason     string
 	deliveries int
 	// created are the documents that the message created, and createdAt the delivery that did.
 	created   []string
 	createdAt int
-	// found tells that the last delivery was refused and read what stands there.
+	// found tells that the last delivery was refused and read what is stored.
 	found bool
 }
 
-// fateOf collects what happened to the message with a sequence number, and nil while it has not ended.
-func fateOf(events []history.Event, sequence int64) *fate {
-	f := &fate{}
+// outcomeOf collects what happened to the message with a sequence number, and nil while it has not ended.
+func outcomeOf(events []history.Event, sequence int64) *outcome {
+	f := &outcome{}
 	ended, locked := false, false
 	key := ""
 	for _, e := range events {
@@ -78,7 +78,7 @@ func fateOf(events []history.Event, sequence int64) *fate {
 }
 
 // store takes in what a delivery did at the store. In the demonstration no two deliveries of one key overlap.
-func (f *fate) store(e history.Event) {
+func (f *outcome) store(e history.Event) {
 	switch {
 	case e.Op == history.CreateDocument && e.Effect:
 		f.created, f.createdAt = []string{e.Key}, f.deliveries
@@ -89,8 +89,8 @@ func (f *fate) store(e history.Event) {
 	}
 }
 
-// outcome is the second column of the table.
-func (f *fate) outcome() string {
+// summary is the second column of the table.
+func (f *outcome) summary() string {
 	switch {
 	case !f.completed:
 		return "dead-lettered: " + f.reason
@@ -106,14 +106,14 @@ func (f *fate) outcome() string {
 var longHex = regexp.MustCompile(`\b([0-9a-f]{8})[0-9a-f]{24,}\b`)
 
 // why is the third column. The detail is the description of the dead letter.
-func (f *fate) why(detail string) string {
+func (f *outcome) why(detail string) string {
 	switch {
 	case !f.completed:
 		return longHex.ReplaceAllString(detail, "$1...")
 	case len(f.created) > 0 && f.createdAt == f.deliveries && len(f.created) > 1:
 		return fmt.Sprintf("the order and its %d lines were created in one transaction", len(f.created)-1)
 	case len(f.created) > 0 && f.createdAt == f.deliveries:
-		return "nothing stood under this id: created"
+		return "the id was new: created"
 	case len(f.created) > 0:
 		return fmt.Sprintf("delivery %d committed and its worker died; delivery %d found the document there, with the same hash", f.createdAt, f.deliveries)
 	case f.found:
@@ -122,8 +122,8 @@ func (f *fate) why(detail string) string {
 	return "unknown"
 }
 
-// wrong says in what a fate differs from what it must be, or nothing.
-func (p parcel) wrong(f *fate) string {
+// wrong says in what an outcome differs from what it must be, or nothing.
+func (p demoMessage) wrong(f *outcome) string {
 	want := "completed"
 	if p.reason != "" {
 		want = "dead-lettered as " + p.reason

@@ -57,13 +57,15 @@ func TestAuditHoldsEveryMessageToWhatIsStored(t *testing.T) {
 		return map[string]traffic.Order{"1": {Body: body, Lines: lines}}
 	}
 	done := func(m traffic.Message) traffic.Outcome { return traffic.Outcome{Message: m, Completed: true} }
-	dead := func(m traffic.Message, reason string) traffic.Outcome { return traffic.Outcome{Message: m, Reason: reason} }
+	dead := func(m traffic.Message, reason string) traffic.Outcome {
+		return traffic.Outcome{Message: m, Reason: reason}
+	}
 
 	tests := []struct {
-		name   string
-		outcomes  []traffic.Outcome
-		stored map[string]traffic.Order
-		want   string
+		name     string
+		outcomes []traffic.Outcome
+		stored   map[string]traffic.Order
+		want     string
 	}{
 		{name: "all is right", outcomes: []traffic.Outcome{done(order), done(again), dead(other, "ContentConflict"), dead(broken, "NotJSON")}, stored: orders(`{"amount":40}`)},
 		{name: "the other content won the race", outcomes: []traffic.Outcome{dead(order, "ContentConflict"), dead(again, "ContentConflict"), done(other)}, stored: orders(`{"amount":41}`)},

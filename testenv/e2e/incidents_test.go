@@ -37,7 +37,7 @@ type incidentRow struct {
 
 // platform runs replicas of the worker as Container Apps does, and keeps what they log.
 type platform struct {
-	*world
+	*env
 
 	mu   sync.Mutex
 	rows []incidentRow
@@ -191,9 +191,9 @@ func TestIncidentsLogWhatTheAlertsAreTriedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			golden := "../../infra/testdata/incidents/" + strings.ReplaceAll(name, " ", "-") + ".jsonl"
 			var rows []incidentRow
-			inBubble(t, testenv.Options{}, func(w *world) {
+			inBubble(t, testenv.Options{}, func(w *env) {
 				w.skipCheck = true // the promises are tested elsewhere, with what is left on the queue
-				p := &platform{world: w, dead: map[string]bool{}}
+				p := &platform{env: w, dead: map[string]bool{}}
 				a := p.replica("a", worker.HandlerFunc(orders))
 				time.Sleep(time.Minute)
 				happens(p, a)

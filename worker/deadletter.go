@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -136,10 +137,13 @@ func paths(differences []fingerprint.Difference) []string {
 }
 
 // places lists the pointers for people, with the side that alone has a value there. Without it a member that was left out
-// reads like one that was changed, and two names that look alike like one.
+// reads like one that was changed. What is not visible ASCII is escaped, since other characters may look alike.
 func places(differences []fingerprint.Difference) []string {
 	p := paths(differences)
 	for i := range p {
+		if path := differences[i].Path; strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r > '~' }) {
+			p[i] = strconv.QuoteToASCII(path)
+		}
 		switch differences[i].Kind {
 		case fingerprint.Added:
 			p[i] += " (only in this message)"

@@ -47,7 +47,7 @@ func TestAConflictSaysOnWhichSideAValueIsMissing(t *testing.T) {
 		{"a member that was left out and one that came", []fingerprint.Difference{{Path: "/a", Kind: fingerprint.Removed}, {Path: "/b", Kind: fingerprint.Added}},
 			"at /a (only in what is stored), /b (only in this message).", "/a\n/b"},
 		{"two names that look alike", []fingerprint.Difference{{Path: "/cafe\u0301", Kind: fingerprint.Removed}, {Path: "/caf\u00e9", Kind: fingerprint.Added}},
-			"at /cafe\u0301 (only in what is stored), /caf\u00e9 (only in this message).", "/cafe\u0301\n/caf\u00e9"},
+			`at "/cafe\u0301" (only in what is stored), "/caf\u00e9" (only in this message).`, "/cafe\u0301\n/caf\u00e9"},
 		{"a name with a line feed in it", []fingerprint.Difference{{Path: "/a\n/b", Kind: fingerprint.Changed}, {Path: "/c", Kind: fingerprint.Changed}},
 			`at "/a\n/b", /c.`, `"/a\n/b"` + "\n/c"},
 		{"bodies that differ as a whole", []fingerprint.Difference{{Kind: fingerprint.Changed}}, "at the whole body.", "the whole body"},

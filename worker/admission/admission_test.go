@@ -138,7 +138,7 @@ func TestRehashSaysWhyItCannot(t *testing.T) {
 	parameters = a.Parameters()
 	parameters.Part = fingerprint.PartData
 	_, err = a.Rehash(msg, parameters)
-	refusal, ok := errors.AsType[*admission.Refusal](err)
+	refusal, ok := errors.AsType[*reason.Refusal](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, reason.MissingSelection, refusal.Reason)
 

@@ -14,9 +14,6 @@ import (
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// A Refusal is the answer for a message that can never be admitted.
-type Refusal = reason.Refusal
-
 // An Admitter admits messages by one configuration. It is safe for concurrent use.
 type Admitter struct {
 	cfg        Config
@@ -44,13 +41,13 @@ func New(cfg Config) (*Admitter, error) {
 func (a *Admitter) Parameters() fingerprint.Parameters { return a.parameters }
 
 // Admit returns the message as handlers and stores see it, or the refusal that it is to be dead-lettered with.
-func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *Refusal) {
+func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *reason.Refusal) {
 	if m == nil {
 		m = &azservicebus.ReceivedMessage{}
 	}
 	msg := facts(m)
 	if !a.keyInBody(m) {
-		var refusal *Refusal
+		var refusal *reason.Refusal
 		if msg.Key, refusal = a.key(m, nil, nil); refusal != nil {
 			return Message{}, refusal
 		}
@@ -59,7 +56,7 @@ func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *Refusal) {
 		return Message{}, refusal
 	}
 	if a.keyInBody(m) {
-		var refusal *Refusal
+		var refusal *reason.Refusal
 		if msg.Key, refusal = a.key(m, msg.envelope, msg.Body); refusal != nil {
 			return Message{}, refusal
 		}
@@ -69,7 +66,7 @@ func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *Refusal) {
 }
 
 // Key returns the key of a message whose body may be unreadable, for people who look at dead letters.
-func (a *Admitter) Key(m *azservicebus.ReceivedMessage) (identity.Key, *Refusal) {
+func (a *Admitter) Key(m *azservicebus.ReceivedMessage) (identity.Key, *reason.Refusal) {
 	if m == nil {
 		m = &azservicebus.ReceivedMessage{}
 	}
@@ -86,7 +83,7 @@ func (a *Admitter) keyInBody(m *azservicebus.ReceivedMessage) bool {
 }
 
 // read sets the body of msg and its fingerprint.
-func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *Refusal {
+func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *reason.Refusal {
 	if a.cfg.StrictContentType && !jsonType(msg.ContentType) {
 		return reason.Refuse(reason.UnsupportedContentType, "The content type does not say JSON, and this consumer is configured to insist on it. "+
 			"The sender must set application/json.")
@@ -112,7 +109,7 @@ func (a *Admitter) read(m *azservicebus.ReceivedMessage, msg *Message) *Refusal 
 	return refusal
 }
 
-func (a *Admitter) readJSON(msg *Message) *Refusal {
+func (a *Admitter) readJSON(msg *Message) *reason.Refusal {
 	if a.parameters.Form == fingerprint.FormBytes {
 		if err := fingerprint.Check(msg.Body, a.limits()); err != nil {
 			return explain(err, msg.Body)
@@ -121,13 +118,30 @@ func (a *Admitter) readJSON(msg *Message) *Refusal {
 	if refusal := a.hash(msg); refusal != nil {
 		return refusal
 	}
-	if first := bytes.TrimLeft(msg.Body, " \t\r\n"); a.cfg.Content == Object && first[0] != '{' {
-		return reason.Refuse(reason.BodyNotObject, "The body is JSON, but %s and not an object. The sender must send one object.", jsonKind(first[0]))
+	if first := bytes.TrimLeft(msg.Body, jsonSpace); a.cfg.Content == Object && first[0] != '{' {
+		return a.notObject(msg.Body, first[0])
 	}
 	return nil
 }
 
-func (a *Admitter) hash(msg *Message) *Refusal {
+// notObject names the setting that unwraps a body whose sender encoded it twice.
+func (a *Admitter) notObject(content []byte, first byte) *reason.Refusal {
+	inner, quoted := fingerprint.Unquote(content)
+	switch twice := quoted && bytes.HasPrefix(bytes.TrimLeft(inner, jsonSpace), []byte("{")); {
+	case twice && a.parameters.Unwrap:
+		return reason.Refuse(reason.BodyNotObject, "The body is JSON, but a string that holds a JSON object within another such string: "+
+			"it was encoded three times, and one string is unwrapped. The sender must send one object.")
+	case twice:
+		return reason.Refuse(reason.BodyNotObject, "The body is JSON, but a string that holds a JSON object: it was encoded twice. "+
+			"Set WORKER_UNWRAP_STRINGS=true (in Go, UnwrapJSONString) and reprocess the message, or let the sender send the object itself.")
+	}
+	return reason.Refuse(reason.BodyNotObject, "The body is JSON, but %s and not an object. The sender must send one object.", jsonKind(first))
+}
+
+// jsonSpace is what JSON takes for blanks.
+const jsonSpace = " \t\r\n"
+
+func (a *Admitter) hash(msg *Message) *reason.Refusal {
 	var err error
 	if msg.Fingerprint, err = a.hasher.Compute(msg.Body, a.limits()); err != nil {
 		return explain(err, msg.Body)
@@ -140,7 +154,7 @@ func (a *Admitter) limits() fingerprint.Limits {
 }
 
 // part returns the bytes of a decoded body that parameters hashes, and the envelope they came in: a CloudEvent, or the same.
-func (a *Admitter) part(msg Message, r fingerprint.Parameters) (content, envelope []byte, refusal *Refusal) {
+func (a *Admitter) part(msg Message, r fingerprint.Parameters) (content, envelope []byte, refusal *reason.Refusal) {
 	content = msg.whole
 	inner, unwrapped := unwrap(content, r)
 	if unwrapped {
@@ -175,7 +189,7 @@ func unwrap(content []byte, r fingerprint.Parameters) ([]byte, bool) {
 }
 
 // Content returns the bytes of an admitted message that parameters hashes, which are not those of m.Body when the parameters was
-// stored under another configuration. The error is a [*Refusal].
+// stored under another configuration. The error is a [*reason.Refusal].
 func (a *Admitter) Content(m Message, r fingerprint.Parameters) ([]byte, error) {
 	if m.whole == nil {
 		return m.Body, nil
@@ -187,7 +201,7 @@ func (a *Admitter) Content(m Message, r fingerprint.Parameters) ([]byte, error) 
 	return content, nil
 }
 
-// Rehash returns the fingerprint of an admitted message by parameters that was stored with another. The error is a [*Refusal]
+// Rehash returns the fingerprint of an admitted message by parameters that was stored with another. The error is a [*reason.Refusal]
 // or [fingerprint.Problem] when the message lacks what that parameters selects, and [fingerprint.ErrUnknownParameters].
 func (a *Admitter) Rehash(m Message, r fingerprint.Parameters) (fingerprint.Fingerprint, error) {
 	hasher, err := fingerprint.NewHasher(r)
@@ -212,7 +226,7 @@ func jsonKind(first byte) string {
 	case '[':
 		return "an array"
 	case '"':
-		return "a string (perhaps encoded twice)"
+		return "a string"
 	case 't', 'f':
 		return "a boolean"
 	case 'n':

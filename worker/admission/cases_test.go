@@ -10,6 +10,7 @@ import (
 	"github.com/orderworker/orderworker/internal/scenario"
 	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 func scenarios(t testing.TB) []scenario.Scenario {
@@ -61,7 +62,7 @@ func TestEveryMessageIsJudgedRight(t *testing.T) {
 	}
 }
 
-func judge(t *testing.T, a *admission.Admitter, stored map[string]admission.Message, msg admission.Message, refusal *admission.Refusal) string {
+func judge(t *testing.T, a *admission.Admitter, stored map[string]admission.Message, msg admission.Message, refusal *reason.Refusal) string {
 	t.Helper()
 	if refusal != nil {
 		require.Zero(t, msg, "a refused message is nothing")
@@ -86,7 +87,7 @@ func judge(t *testing.T, a *admission.Admitter, stored map[string]admission.Mess
 }
 
 // requireReadable holds a refusal to what a person needs, and to what must not leak.
-func requireReadable(t *testing.T, r *admission.Refusal, m *azservicebus.ReceivedMessage) {
+func requireReadable(t *testing.T, r *reason.Refusal, m *azservicebus.ReceivedMessage) {
 	t.Helper()
 	require.NotEmpty(t, r.Reason)
 	require.Greater(t, len(r.Detail), 40, "a sentence: %q", r.Detail)

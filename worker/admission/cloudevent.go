@@ -83,6 +83,18 @@ func eventKey(m *azservicebus.ReceivedMessage, envelope []byte) (identity.Key, *
 	return k, nil
 }
 
+// eventHint tells a person that a message without MessageId is a CloudEvent, as Dapr sends them, whose own id can be the key.
+func (a *Admitter) eventHint(m *azservicebus.ReceivedMessage) string {
+	if !binaryEvent(m) {
+		decoded, refusal := body.Decode(m, a.cfg.Body)
+		if refusal != nil || !hasVersion(decoded.Bytes) {
+			return ""
+		}
+	}
+	return ". It is a CloudEvent, as Dapr sends them: with WORKER_KEY=cloudevents (in Go, FromCloudEvents) the source and id of the event " +
+		"are the key, and the message can be reprocessed"
+}
+
 // hasVersion reports whether a body is an event in structured mode.
 func hasVersion(envelope []byte) bool {
 	_, ok := fingerprint.Extract(envelope, "/specversion")

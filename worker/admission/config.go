@@ -9,6 +9,7 @@ import (
 
 	"github.com/orderworker/orderworker/internal/body"
 	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
 )
 
 // Content says what a body must be.
@@ -54,7 +55,8 @@ type Config struct {
 	Content Content
 	// Body says how a body is read. Body.Binary follows from Content.
 	Body body.Options
-	// MaxDepth bounds the nesting of the content. Defaults to [DefaultMaxDepth].
+	// MaxDepth bounds the nesting of the content. Defaults to [DefaultMaxDepth]; at most
+	// [fingerprint.MaxDepth].
 	MaxDepth int
 	// CloudEventData hands over and hashes the data of a CloudEvent, without its envelope. Defaults to the whole body.
 	CloudEventData bool
@@ -111,7 +113,7 @@ func (c Config) Validate() error {
 	}
 	fault(c.Content != Object && c.Content != JSON && c.Content != Bytes, "Content", "%q is not object, json or bytes", c.Content)
 	fault(binary && c.Content != Bytes, "Body.Binary", "is set by Content: use Content %q", Bytes)
-	fault(c.MaxDepth < 1, "MaxDepth", "%d must be at least 1", c.MaxDepth)
+	fault(c.MaxDepth < 1 || c.MaxDepth > fingerprint.MaxDepth, "MaxDepth", "%d must be 1 to %d", c.MaxDepth, fingerprint.MaxDepth)
 	fault(c.MaxKeyBytes < 1, "MaxKeyBytes", "%d must be at least 1", c.MaxKeyBytes)
 	if c.Content == Bytes {
 		fault(c.Form != fingerprint.FormBytes, "Form", "%q needs Content %q or %q", c.Form, Object, JSON)
@@ -138,7 +140,7 @@ func (c Config) validateConsumer() error {
 	switch {
 	case c.Consumer == "":
 		return nil
-	case blank(c.Consumer) || !utf8.ValidString(c.Consumer):
+	case identity.Blank(c.Consumer) || !utf8.ValidString(c.Consumer):
 		return errors.New("Consumer must be text with at least one visible character")
 	case len(c.Consumer) > maxConsumerBytes:
 		return fmt.Errorf("Consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)

@@ -9,7 +9,7 @@ import (
 )
 
 // explain turns a problem of a body into the refusal that a person reads. It is the only place that maps one to the other.
-func explain(err error, content []byte) *Refusal {
+func explain(err error, content []byte) *reason.Refusal {
 	p, ok := errors.AsType[*fingerprint.Problem](err)
 	if !ok {
 		return reason.Refuse(reason.NotJSON, "The body cannot be read: %v.", err)
@@ -40,7 +40,7 @@ func explain(err error, content []byte) *Refusal {
 func place(p *fingerprint.Problem, size int) string {
 	text := ""
 	if p.Path != "" {
-		text += " at " + strconv.Quote(p.Path)
+		text += " at " + strconv.QuoteToASCII(p.Path)
 	}
 	if p.Offset >= 0 {
 		text += " (offset " + strconv.FormatInt(p.Offset, 10) + " of " + strconv.Itoa(size) + ")"

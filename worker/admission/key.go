@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -29,7 +28,7 @@ func (a *Admitter) key(m *azservicebus.ReceivedMessage, envelope, content []byte
 	case sourceCloudEvents:
 		k, refusal = eventKey(m, envelope)
 	default:
-		k, refusal = messageIDKey(m, a.cfg.RefuseTypedIDs)
+		k, refusal = a.messageIDKey(m)
 	}
 	if refusal != nil {
 		return identity.Key{}, refusal
@@ -51,7 +50,7 @@ func (a *Admitter) checkKey(k identity.Key) *reason.Refusal {
 			return missing("%s is empty", p.name)
 		case !utf8.ValidString(p.text):
 			return reason.Refuse(reason.InvalidKey, "%s is not UTF-8 text, so it cannot be kept in a document. The sender must use text.", p.name)
-		case blank(p.text):
+		case identity.Blank(p.text):
 			return missing("%s has no visible character (length %d)", p.name, len(p.text))
 		}
 	}
@@ -65,9 +64,9 @@ func (a *Admitter) checkKey(k identity.Key) *reason.Refusal {
 func (s KeySource) describe() string {
 	switch s.kind {
 	case sourceProperty:
-		return "The application property " + strconv.Quote(s.name)
+		return "The application property " + strconv.QuoteToASCII(s.name)
 	case sourcePointer:
-		return "The body's value at " + strconv.Quote(s.name)
+		return "The body's value at " + strconv.QuoteToASCII(s.name)
 	case sourceCloudEvents:
 		return "The CloudEvent's source and id"
 	}
@@ -79,18 +78,8 @@ func missing(format string, args ...any) *reason.Refusal {
 		"another.", fmt.Sprintf(format, args...))
 }
 
-// blank reports whether text has no visible character: only spaces, controls and invisible format characters.
-func blank(text string) bool {
-	for _, r := range text {
-		if !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) {
-			return false
-		}
-	}
-	return true
-}
-
 // messageIDKey reads the MessageId. The SDK's own field is empty for ids that are not strings, so the raw message decides.
-func messageIDKey(m *azservicebus.ReceivedMessage, refuseTyped bool) (identity.Key, *reason.Refusal) {
+func (a *Admitter) messageIDKey(m *azservicebus.ReceivedMessage) (identity.Key, *reason.Refusal) {
 	var id any
 	if raw := m.RawAMQPMessage; raw != nil && raw.Properties != nil {
 		id = raw.Properties.MessageID
@@ -100,7 +89,7 @@ func messageIDKey(m *azservicebus.ReceivedMessage, refuseTyped bool) (identity.K
 	}
 	if s, ok := id.(string); ok {
 		if s == "" {
-			return identity.Key{}, missing("The message has no MessageId")
+			return identity.Key{}, missing("The message has no MessageId%s", a.eventHint(m))
 		}
 		return identity.Text(s), nil
 	}
@@ -109,7 +98,7 @@ func messageIDKey(m *azservicebus.ReceivedMessage, refuseTyped bool) (identity.K
 	case !ok:
 		return k, reason.Refuse(reason.UnsupportedMessageIDType, "The MessageId is of type %s, which AMQP does not allow as an id. "+
 			"The sender must use a string.", body.TypeName(id))
-	case refuseTyped:
+	case a.cfg.RefuseTypedIDs:
 		return k, reason.Refuse(reason.UnsupportedMessageIDType, "The MessageId is an AMQP %s, and this consumer is configured to refuse ids "+
 			"that are not strings. The sender must use a string.", k.Kind)
 	}
@@ -134,11 +123,11 @@ func typedID(id any) (identity.Key, bool) {
 func propertyKey(m *azservicebus.ReceivedMessage, name string) (identity.Key, *reason.Refusal) {
 	v, present := properties(m)[name]
 	if !present || v == nil {
-		return identity.Key{}, missing("The message has no application property %q, which is the key%s", name, otherCase(properties(m), name))
+		return identity.Key{}, missing("The message has no application property %+q, which is the key%s", name, otherCase(properties(m), name))
 	}
 	s, ok := v.(string)
 	if !ok {
-		return identity.Key{}, missing("The application property %q, which is the key, is of type %s and not a string", name, body.TypeName(v))
+		return identity.Key{}, missing("The application property %+q, which is the key, is of type %s and not a string", name, body.TypeName(v))
 	}
 	return identity.Text(s), nil
 }
@@ -154,14 +143,14 @@ func otherCase(props map[string]any, name string) string {
 	if found == "" {
 		return ""
 	}
-	return fmt.Sprintf(". It has %q, and names are compared with their case", found)
+	return fmt.Sprintf(". It has %+q, and names are compared with their case", found)
 }
 
 // pointerKey reads a string, or a whole number, of checked JSON.
 func pointerKey(content []byte, pointer string) (identity.Key, *reason.Refusal) {
 	raw, ok := fingerprint.Extract(content, pointer)
 	if !ok {
-		return identity.Key{}, missing("The body has no value at %q, which is the key", pointer)
+		return identity.Key{}, missing("The body has no value at %+q, which is the key", pointer)
 	}
 	if s, ok := fingerprint.Unquote(raw); ok {
 		return identity.Text(string(s)), nil
@@ -169,5 +158,5 @@ func pointerKey(content []byte, pointer string) (identity.Key, *reason.Refusal) 
 	if n, ok := fingerprint.WholeNumber(raw); ok {
 		return identity.Key{Kind: identity.Number, Value: n}, nil
 	}
-	return identity.Key{}, missing("The body's value at %q, which is the key, is neither a string nor a whole number", pointer)
+	return identity.Key{}, missing("The body's value at %+q, which is the key, is neither a string nor a whole number", pointer)
 }

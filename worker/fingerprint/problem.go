@@ -40,7 +40,7 @@ type Problem struct {
 func (p *Problem) Error() string {
 	text := "fingerprint: " + p.Cause
 	if p.Path != "" {
-		text += fmt.Sprintf(" at %q", p.Path)
+		text += fmt.Sprintf(" at %+q", p.Path)
 	}
 	if p.Offset >= 0 {
 		text += fmt.Sprintf(", byte %d", p.Offset)

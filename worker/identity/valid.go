@@ -71,6 +71,21 @@ func uuidForm(v string) bool {
 
 const lowerHex = "0123456789abcdef"
 
+// Blank reports whether text has no visible character: only spaces, controls, format characters, and the letters and marks
+// that Unicode itself calls ignorable (fillers such as U+3164, variation selectors), and the empty Braille pattern U+2800.
+// Such an id is a default that somebody forgot to fill in, and it would make one message of all that carry it.
+func Blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '\u2800' && !unicode.IsSpace(r) && !unicode.IsControl(r) &&
+			!unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	})
+}
+
+// LooksAssigned reports whether an id looks as if the broker had made it. Azure Service Bus gives a message that was sent
+// without a MessageId one of 32 lower-case hexadecimal digits, and a new one each time the message is sent, so that a repeat
+// is not recognised. A sender may choose such ids too (a .NET Guid in the format N), so this is a reason to ask, not to refuse.
+func LooksAssigned(id string) bool { return len(id) == 32 && strings.Trim(id, lowerHex) == "" }
+
 // visible refuses text that no message can be told by.
 func visible(what, text string) error {
 	switch {
@@ -78,9 +93,7 @@ func visible(what, text string) error {
 		return errors.New(what + " is empty")
 	case !utf8.ValidString(text):
 		return errors.New(what + " is not UTF-8 text")
-	case !strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
-	}):
+	case Blank(text):
 		return errors.New(what + " has no visible character")
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/orderworker/orderworker/internal/tokenerror"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -50,7 +51,11 @@ func Findings(err error) []Finding {
 	if m, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
 		cause, fix = m.Cause, m.Fix
 	} else if u, ok := errors.AsType[*worker.UnavailableError](err); ok {
-		return []Finding{{Severity: Fault, Text: plainSentence(u.Cause), Fix: "Check that endpoint, network and account are up, and try again."}}
+		fix := "Check that endpoint, network and account are up, and try again."
+		if e, ok := errors.AsType[*answerError](u.Cause); ok && e.answer.failure == noToken {
+			fix = tokenerror.Fix + "."
+		}
+		return []Finding{{Severity: Fault, Text: plainSentence(u.Cause), Fix: fix}}
 	}
 	joined, ok := cause.(interface{ Unwrap() []error })
 	if !ok {

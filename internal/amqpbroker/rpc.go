@@ -25,6 +25,9 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the broker refused %s for %s with status %d: %s", strings.TrimPrefix(e.Operation, "com.microsoft:"), e.Entity, e.Status, e.Description)
 }
 
+// RPCCode is the status, by which package brokerfault knows an answer of the broker.
+func (e *StatusError) RPCCode() int { return e.Status }
+
 // replyCredit is how many answers may be under way.
 const replyCredit = 1000
 

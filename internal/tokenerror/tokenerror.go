@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// Fix says what to do when a credential gives no token.
+const Fix = "Sign in with az login, or give an identity: AZURE_CLIENT_ID for a managed one, AZURE_TENANT_ID and AZURE_CLIENT_SECRET besides for a " +
+	"service principal. AZURE_TOKEN_CREDENTIALS says which kinds are tried"
+
 // Is reports whether err says that a credential gave no token. The marker method is what the Azure SDKs themselves ask for.
 func Is(err error) bool {
 	_, ok := errors.AsType[interface {

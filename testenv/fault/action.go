@@ -41,7 +41,7 @@ type Action struct {
 	RetryHint  bool
 	// Condition is an AMQP error condition such as "amqp:link:detach-forced".
 	Condition string
-	// Body replaces the body of a refused HTTP request, when not empty.
+	// Body replaces the body of a refused HTTP request, and the description of an AMQP error or reply, when not empty.
 	Body string
 	// Do is called before the action is carried out, for example to kill a process.
 	Do func()

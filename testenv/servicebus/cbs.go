@@ -173,5 +173,5 @@ func (e *entity) allowed() Rights {
 }
 
 func plannedReply(a fault.Action, status int) reply {
-	return reply{status: cmp.Or(a.Status, status), description: "planned fault", condition: a.Condition}
+	return reply{status: cmp.Or(a.Status, status), description: cmp.Or(a.Body, "planned fault"), condition: a.Condition}
 }

@@ -58,7 +58,7 @@ func (b *Broker) applyFault(l *amqp.Link, a fault.Action, refuse func(fault.Acti
 
 // planned returns the error of an action.
 func planned(a fault.Action, condition string) *amqp.Error {
-	return amqp.Errorf(cmp.Or(a.Condition, condition), "planned fault")
+	return amqp.Errorf(cmp.Or(a.Condition, condition), "%s", cmp.Or(a.Body, "planned fault"))
 }
 
 // A step is one operation of a client under the fault plan.

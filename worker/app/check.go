@@ -22,8 +22,8 @@ func newCheck(sys system) *cobra.Command {
 	var peek int
 	var output string
 	c := &cobra.Command{
-		Use: "check", Short: "Look whether the worker could work, change nothing, and say how to mend what is wrong", Args: needArgs(),
-		Long: `Look whether the worker could work, change nothing, and say how to mend what is wrong.
+		Use: "check", Short: "Look whether the worker could work, change nothing, and say how to fix what is wrong", Args: needArgs(),
+		Long: `Look whether the worker could work, change nothing, and say how to fix what is wrong.
 
 Reads the container and peeks into the queue with the rights of the worker itself. With --peek N it also shows what the
 worker would decide for the next N messages, without touching them.
@@ -69,7 +69,7 @@ type checkReport struct {
 	Previews []previewLine `json:"previews"`
 }
 
-// finding is one thing to mend, or to know.
+// finding is one thing to fix, or to know.
 type finding struct {
 	Severity string `json:"severity"`
 	About    string `json:"about"`
@@ -135,14 +135,7 @@ func (c config) aboutQueue(err error) finding {
 	if p, ok := errors.AsType[*brokerProblem](explainBroker(c, err)); ok {
 		return finding{severityFault, "queue", p.text, fullStop(p.fix)}
 	}
-	return finding{severityFault, "queue", err.Error(), "The worker does not receive until this is mended. If the text does not help, look at the health of the namespace."}
-}
-
-func fullStop(text string) string {
-	if strings.HasSuffix(text, "?") {
-		return text
-	}
-	return text + "."
+	return finding{severityFault, "queue", err.Error(), "The worker does not receive until this is fixed. If the text does not help, look at the health of the namespace."}
 }
 
 // sums are the findings that follow from the settings alone.
@@ -167,9 +160,6 @@ func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []findi
 	}
 	var found []finding
 	for _, f := range findings {
-		if strings.Contains(f.Text, "no token for the account") {
-			f.Fix = signInCure + "."
-		}
 		found = append(found, k.config.aboutContainer(f.Severity.String(), f.Text, f.Fix))
 	}
 	return store, found
@@ -215,7 +205,7 @@ func (r *checkReport) write(out io.Writer, format string) error {
 		fmt.Fprintf(out, "\n%s: %s\n  %s\n", f.Severity, f.Text, f.Fix)
 	}
 	if len(r.Findings) == 0 {
-		fmt.Fprintln(out, "nothing to mend")
+		fmt.Fprintln(out, "nothing to fix")
 	}
 	return writePreviews(out, r.Previews)
 }

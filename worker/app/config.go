@@ -46,17 +46,17 @@ type config struct {
 // checkBroker returns the faults of the settings for Service Bus that lie between settings rather than in one of them.
 func (c *config) checkBroker() []error {
 	if c.queue == "" {
-		return fault("SERVICEBUS_QUEUE: empty. Give the name of the queue")
+		return oneFault("SERVICEBUS_QUEUE: empty. Give the name of the queue")
 	}
 	switch {
 	case c.namespace == "" && c.connectionString == "":
-		return fault("SERVICEBUS_NAMESPACE_FQDN: not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")
+		return oneFault("SERVICEBUS_NAMESPACE_FQDN: not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")
 	case c.namespace != "" && c.connectionString != "":
-		return fault("SERVICEBUS_NAMESPACE_FQDN and SERVICEBUS_CONNECTION_STRING: both are set. Keep one, so that it is plain which is used")
+		return oneFault("SERVICEBUS_NAMESPACE_FQDN and SERVICEBUS_CONNECTION_STRING: both are set. Keep one, so that it is plain which is used")
 	case c.connectionString != "":
 		return c.checkConnectionString()
 	case !validHost(c.namespace):
-		return fault("SERVICEBUS_NAMESPACE_FQDN: %q is not a host name. Give the full name without a scheme, such as shop.servicebus.windows.net", c.namespace)
+		return oneFault("SERVICEBUS_NAMESPACE_FQDN: %q is not a host name. Give the full name without a scheme, such as shop.servicebus.windows.net", c.namespace)
 	}
 	return nil
 }
@@ -85,17 +85,17 @@ func (c *config) checkWork() []error {
 	return faults
 }
 
-// fault is a list with one fault.
-func fault(format string, args ...any) []error { return []error{fmt.Errorf(format, args...)} }
+// oneFault is a list with one fault.
+func oneFault(format string, args ...any) []error { return []error{fmt.Errorf(format, args...)} }
 
 // checkStore returns the faults of the settings for Cosmos DB.
 func (c *config) checkStore() []error {
 	if c.cosmosEndpoint == "" {
-		return fault("COSMOS_ENDPOINT: not set. Give the account, such as https://shop.documents.azure.com")
+		return oneFault("COSMOS_ENDPOINT: not set. Give the account, such as https://shop.documents.azure.com")
 	}
 	u, err := url.Parse(c.cosmosEndpoint)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return fault("COSMOS_ENDPOINT: not an address such as https://shop.documents.azure.com")
+		return oneFault("COSMOS_ENDPOINT: not an address such as https://shop.documents.azure.com")
 	}
 	var faults []error
 	if u.Scheme == "http" && !cosmosstore.Loopback(u.Hostname()) {

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/user"
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/internal/amqpbroker"
@@ -104,25 +101,6 @@ func (c config) reviewSettings(requiresSession bool) deadletter.Settings {
 func (r *review) explain(err error) error {
 	if _, store := errors.AsType[*worker.UnavailableError](err); store || ofThisMachine(err) {
 		return err
-	}
-	where := r.config.namespace
-	if where == "" {
-		where = "the broker of SERVICEBUS_CONNECTION_STRING"
-	}
-	if e, ok := errors.AsType[*amqpbroker.StatusError](err); ok {
-		switch e.Status {
-		case http.StatusNotFound:
-			return fmt.Errorf("there is no queue %q at %s. Check SERVICEBUS_QUEUE (--queue)", r.config.queue, where)
-		case http.StatusUnauthorized:
-			return fmt.Errorf("%s refuses access to %s. Give this identity the role Azure Service Bus Data Receiver on the queue, and Data Sender for a resubmit (a new role takes minutes), or check the key", where, e.Entity)
-		}
-		return err
-	}
-	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		return fmt.Errorf("nobody is signed in: %w", err)
-	}
-	if _, ok := errors.AsType[*net.OpError](err); ok {
-		return unreachable(where)
 	}
 	return explainBroker(r.config, err)
 }

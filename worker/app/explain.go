@@ -2,18 +2,20 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-	"github.com/Azure/go-amqp"
-
+	"github.com/orderworker/orderworker/internal/brokerfault"
 	"github.com/orderworker/orderworker/internal/connstring"
+	"github.com/orderworker/orderworker/internal/tokenerror"
 )
 
 // A brokerProblem is an error of Service Bus as a person should read it.
@@ -25,7 +27,8 @@ type brokerProblem struct {
 func (p *brokerProblem) Error() string { return p.text + ". " + p.fix }
 func (p *brokerProblem) Unwrap() error { return p.cause }
 
-// explainBroker says what an error of Service Bus means for the person who started the command, and what to do.
+// explainBroker says what an error of Service Bus means for the person who started the command, and what to do. It quotes what
+// the service itself answered.
 func explainBroker(c config, err error) error {
 	if p := problemOf(c, err); p != nil {
 		p.cause = err
@@ -35,36 +38,44 @@ func explainBroker(c config, err error) error {
 }
 
 func problemOf(c config, err error) *brokerProblem {
-	if ofThisMachine(err) {
+	if err == nil || ofThisMachine(err) {
 		return nil
 	}
-	where := c.broker()
-	if notSignedIn(err) {
-		return &brokerProblem{text: "nobody is signed in to use " + where, fix: signInCure}
-	}
-	if e, ok := errors.AsType[*azservicebus.Error](err); ok {
-		switch e.Code {
-		case azservicebus.CodeNotFound:
-			return &brokerProblem{text: fmt.Sprintf("there is no queue %q at %s", c.queue, where), fix: "Check SERVICEBUS_QUEUE (--queue)"}
-		case azservicebus.CodeUnauthorizedAccess:
-			return &brokerProblem{text: fmt.Sprintf("%s refuses access to queue %q", where, c.queue),
-				fix: "Give this identity the role Azure Service Bus Data Sender or Receiver on the queue (a new role takes minutes), or check the key"}
-		case azservicebus.CodeConnectionLost, azservicebus.CodeTimeout:
-			return c.connectionProblem(strings.TrimPrefix(e.Error(), "(connlost): "))
+	where, said := c.broker(), brokerfault.Said(err)
+	problem := func(text, fix string) *brokerProblem { return &brokerProblem{text: quoting(text, said), fix: fix} }
+	switch brokerfault.Of(brokerfault.Cause(err)) {
+	case brokerfault.NoToken:
+		return &brokerProblem{text: fmt.Sprintf("there is no token to use %s (%s)", where, brokerfault.Text(err)), fix: tokenerror.Fix}
+	case brokerfault.NotFound:
+		return problem(fmt.Sprintf("there is no queue %q at %s", c.queue, where), "Check SERVICEBUS_QUEUE (--queue)")
+	case brokerfault.Unauthorized:
+		return problem(fmt.Sprintf("%s refuses access to queue %q", where, c.queue), accessFix)
+	case brokerfault.Disabled:
+		return problem(fmt.Sprintf("queue %q is disabled", c.queue), "Enable it in the portal")
+	case brokerfault.NotAllowed:
+		return problem(fmt.Sprintf("queue %q does not take this client", c.queue), "A queue that requires sessions or forwards its messages cannot be used, nor can a topic")
+	case brokerfault.Quota:
+		return problem(fmt.Sprintf("queue %q is full, dead letters included, or another limit of the namespace is reached", c.queue), "Review or remove dead letters, or enlarge the queue")
+	case brokerfault.Throttled:
+		return problem(where+" is too busy", "Try again later; the namespace may be too small for its load")
+	case brokerfault.Connection, brokerfault.Canceled, brokerfault.Unknown:
+		if said != "" {
+			break
 		}
+		return c.connectionProblem(brokerfault.Cause(err), brokerfault.Text(brokerfault.Cause(err)))
+	case brokerfault.Broken:
+	default:
+		return nil
 	}
-	if e, ok := errors.AsType[*amqp.Error](err); ok {
-		switch e.Condition {
-		case amqp.ErrCondResourceLimitExceeded:
-			return &brokerProblem{text: fmt.Sprintf("queue %q is full, dead letters included", c.queue), fix: "Review or remove dead letters, or enlarge the queue"}
-		case "com.microsoft:entity-disabled":
-			return &brokerProblem{text: fmt.Sprintf("queue %q is disabled", c.queue), fix: "Enable it in the portal"}
-		}
+	return problem(where+" answered with an error", "It can be reached, and roles are not the cause. Look at the health and the metrics of the namespace")
+}
+
+// quoting adds what the service itself said.
+func quoting(text, said string) string {
+	if said == "" {
+		return text
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, context.DeadlineExceeded) {
-		return c.connectionProblem(err.Error())
-	}
-	return nil
+	return fmt.Sprintf("%s (%s)", text, said)
 }
 
 // ofThisMachine reports whether an error is about a file or a port of this machine. The errors of the system that such an
@@ -77,46 +88,38 @@ func ofThisMachine(err error) bool {
 	return ok && e.Op == "listen"
 }
 
-// connectionProblem tells a peer that speaks something else from one that is not there. The client keeps of the cause only
-// its text.
-func (c config) connectionProblem(cause string) *brokerProblem {
+// connectionProblem tells a peer that speaks something else from one that is not there.
+func (c config) connectionProblem(err error, text string) *brokerProblem {
 	where := c.broker()
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, dialed := errors.AsType[net.Error](err)
 	switch {
-	case strings.Contains(cause, "not a valid UTF-8 string"):
-		return &brokerProblem{text: "the message has a text that is not UTF-8, and the client library sends none (" + cause + ")",
-			fix: "Give it in UTF-8, or leave it out"}
-	case strings.Contains(cause, "does not look like a TLS handshake"):
-		return &brokerProblem{text: where + " does not speak TLS (" + cause + ")",
+	case noTLS:
+		return &brokerProblem{text: where + " does not speak TLS (" + text + ")",
 			fix: "Check host and port. For an emulator, which has no TLS, add UseDevelopmentEmulator=true to SERVICEBUS_CONNECTION_STRING"}
-	case strings.Contains(cause, "x509"), strings.Contains(cause, "certificate"):
-		return &brokerProblem{text: "the certificate of " + where + " is not accepted (" + cause + ")",
-			fix: "Check the host name, and whether a proxy stands between; its authority must be known to this machine"}
-	case strings.HasSuffix(cause, "EOF"), strings.Contains(cause, "connection reset"):
-		return &brokerProblem{text: where + " hangs up as soon as it is spoken to (" + cause + "): it is no Service Bus, or one side speaks TLS and the other does not",
+	case certificate, authority:
+		return &brokerProblem{text: "the certificate of " + where + " is not accepted (" + text + ")",
+			fix: "Check the host name, and whether a proxy is between; its authority must be known to this machine"}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return &brokerProblem{text: where + " hangs up as soon as it is spoken to (" + text + "): it is no Service Bus, or one side speaks TLS and the other does not",
 			fix: "Check host and port. UseDevelopmentEmulator=true in SERVICEBUS_CONNECTION_STRING means no TLS: an emulator needs it, Azure must not have it"}
-	case strings.Contains(cause, context.DeadlineExceeded.Error()) && accepts(c.brokerAddress()):
-		return &brokerProblem{text: where + " takes the connection and does not answer in AMQP", fix: "Check the port: is it that of another service?"}
+	case errors.Is(err, context.DeadlineExceeded) && accepts(c.brokerAddress()):
+		return &brokerProblem{text: where + " takes the connection and does not answer in AMQP",
+			fix: "Check the port: is it that of another service? A firewall or a private endpoint that this machine does not use can look like this too"}
+	case dialed, errors.Is(err, context.DeadlineExceeded), brokerfault.Of(err) == brokerfault.Connection:
+		return &brokerProblem{text: where + " cannot be reached (" + text + ")", fix: reachFix}
 	}
-	return &brokerProblem{text: where + " cannot be reached (" + cause + ")", fix: reachCure}
+	return &brokerProblem{text: "the client library gave up (" + text + ")",
+		fix: "A text that is not UTF-8 cannot be sent by it. For anything else check the name and the network"}
 }
 
 const (
-	reachCure  = "Check the name and the network; is the embedded environment (go run ./cmd/devenv) or the emulator up?"
-	signInCure = "Sign in with az login, or give an identity: AZURE_CLIENT_ID for a managed one, AZURE_TENANT_ID and AZURE_CLIENT_SECRET besides for a " +
-		"service principal. AZURE_TOKEN_CREDENTIALS says which kinds are tried"
+	reachFix  = "Check the name and the network, firewall and private endpoint among it; is the embedded environment (go run ./cmd/devenv) or the emulator up?"
+	accessFix = "Give this identity the role Azure Service Bus Data Receiver on the queue, and Data Sender to send (a new role takes minutes), or check the key. " +
+		"Check also that the firewall of the namespace lets this machine in, or that its name leads to the private endpoint from here"
 )
-
-func unreachable(where string) error {
-	return &brokerProblem{text: where + " cannot be reached", fix: reachCure}
-}
-
-// notSignedIn reports whether no credential gave a token. Not every layer keeps the type of that error.
-func notSignedIn(err error) bool {
-	if _, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok {
-		return true
-	}
-	return err != nil && strings.Contains(err.Error(), "DefaultAzureCredential: failed to acquire a token")
-}
 
 // broker names the broker for people, without secrets.
 func (c config) broker() string {
@@ -149,4 +152,11 @@ func accepts(address string) bool {
 	}
 	conn.Close()
 	return true
+}
+
+func fullStop(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,7 @@ func (w *world) browse() *browser {
 	ctx, cancel = context.WithTimeout(ctx, browserTime)
 	w.t.Cleanup(cancel)
 	b := &browser{t: w.t, ctx: ctx, w: w}
+	defer func() { b.open(w.key()) }()
 	// What the page must never do: run a script, ask a question, break its own policy, load what is not there.
 	require.NoError(w.t, chromedp.Listen(ctx, b.notice))
 	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
@@ -130,24 +132,24 @@ func TestInABrowserADeadLetterIsFoundOpenedAndReprocessed(t *testing.T) {
 	b := w.browse()
 	b.open("/")
 	b.shoot("list")
-	require.Contains(t, b.text("main"), "All dead letters")
+	require.Contains(t, b.text("main"), "Dead-lettered messages")
 	b.follow(`a[href="/?verdict=never-applied"]`)
-	require.Equal(t, "Dead letters: never applied", b.text("h1"))
-	b.follow(`tbody a[href="/letters/2"]`)
+	require.Equal(t, "Dead-lettered messages: never applied", b.text("h1"))
+	b.follow(`tbody a[href="/messages/2"]`)
 	b.shoot("never-applied")
-	require.Contains(t, b.text("h1"), "Dead letter 2")
+	require.Contains(t, b.text("h1"), "Dead-lettered message 2")
 	require.Contains(t, b.text("main"), "This message was not applied")
 	require.Contains(t, b.text(`pre[aria-label="Body of the message"]`), `"name": "Grace"`)
 	b.run(chromedp.SendKeys(chromedp.CSS("#why-reprocess"), "ticket 7"))
-	b.follow(`form[action="/letters/2/reprocess"] button`)
+	b.follow(`form[action="/messages/2/reprocess"] button`)
 	b.shoot("outcome")
-	require.Contains(t, b.text(`[role="status"]`), "Done. The dead letter is removed.")
+	require.Contains(t, b.text(`[role="status"]`), "Done. The message is removed from the dead letters.")
 	require.Equal(t, 4, w.dead())
 	require.Equal(t, 1, w.mem.Creations("1003"))
 	b.run(chromedp.Reload())
 	require.Equal(t, 1, w.mem.Creations("1003"), "loading the outcome again does nothing")
 	b.follow(`a[rel="next"]`)
-	require.Contains(t, b.text("h1"), "Dead letter 3")
+	require.Contains(t, b.text("h1"), "Dead-lettered message 3")
 	b.follow(`nav a[href="/history"]`)
 	b.shoot("history")
 	require.Contains(t, b.text("main"), "ticket 7")
@@ -158,7 +160,7 @@ func TestInABrowserAConflictIsComparedAndWhatIsStoredIsKept(t *testing.T) {
 	w := start(t, nil)
 	w.story()
 	b := w.browse()
-	b.open("/letters/4")
+	b.open("/messages/4")
 	b.shoot("conflict")
 	differences := b.text(`section[aria-labelledby="differences"]`)
 	for _, want := range []string{"/amount", "40", "55", "/customer/city", "Bern", "Chur", "/express", "/note"} {
@@ -166,10 +168,10 @@ func TestInABrowserAConflictIsComparedAndWhatIsStoredIsKept(t *testing.T) {
 	}
 	require.Contains(t, b.text(`pre[aria-label="Stored document"]`), "by noon")
 	b.run(chromedp.SendKeys(chromedp.CSS("#why-discard"), "ticket 8"))
-	b.run(chromedp.Click(chromedp.CSS(`form[action="/letters/4/discard"] button`)))
+	b.run(chromedp.Click(chromedp.CSS(`form[action="/messages/4/discard"] button`)))
 	require.Equal(t, 5, w.dead(), "the warning was not acknowledged, so the browser did not send the form")
-	b.run(chromedp.Click(chromedp.CSS(`form[action="/letters/4/discard"] input[name="acknowledged"]`)))
-	b.follow(`form[action="/letters/4/discard"] button`)
+	b.run(chromedp.Click(chromedp.CSS(`form[action="/messages/4/discard"] input[name="acknowledged"]`)))
+	b.follow(`form[action="/messages/4/discard"] button`)
 	require.Contains(t, b.text(`[role="status"]`), "Done")
 	require.Equal(t, 4, w.dead())
 	require.Equal(t, 1, w.mem.Creations("1002"))
@@ -180,12 +182,12 @@ func TestInABrowserHostileContentIsOnlyText(t *testing.T) {
 	w := start(t, nil)
 	w.story()
 	b := w.browse()
-	for _, path := range []string{"/", "/letters/5", "/?reason=NotJSON"} {
+	for _, path := range []string{"/", "/messages/5", "/?reason=NotJSON"} {
 		b.open(path)
 		require.NotContains(t, ask(b, chromedp.Title()), "owned")
-		require.Zero(t, ask(b, chromedp.Evaluate[int](`document.querySelectorAll("script, iframe, svg, main img, [onerror], [onload]").length`)), path)
+		require.Zero(t, ask(b, chromedp.Evaluate[int](`document.querySelectorAll("script:not([src='/assets/page.js']), iframe, svg, main img, [onerror], [onload]").length`)), path)
 	}
-	b.open("/letters/5")
+	b.open("/messages/5")
 	b.shoot("hostile")
 	require.Contains(t, b.text("main"), "<script>document.title='owned'</script>")
 	require.Contains(t, b.text("main"), `\u202e`)
@@ -197,6 +199,7 @@ func TestInABrowserManyArePlannedAndApplied(t *testing.T) {
 	w.story()
 	b := w.browse()
 	b.open("/")
+	b.run(chromedp.SetValue(chromedp.CSS("#scope"), "all"))
 	b.follow(`form[action="/plans"] button`)
 	b.run(chromedp.WaitVisible(chromedp.CSS("#why")))
 	b.shoot("plan")
@@ -215,7 +218,7 @@ func TestInABrowserEverythingIsReachedByTheKeyboard(t *testing.T) {
 	w := start(t, nil)
 	w.story()
 	b := w.browse()
-	b.open("/letters/1")
+	b.open("/messages/1")
 	b.run(chromedp.KeyEvent(kb.Tab))
 	require.Equal(t, "Skip to the content", b.focused())
 	reached := map[string]bool{}
@@ -223,7 +226,7 @@ func TestInABrowserEverythingIsReachedByTheKeyboard(t *testing.T) {
 		b.run(chromedp.KeyEvent(kb.Tab))
 		reached[b.focused()] = true
 	}
-	for _, want := range []string{"Dead letters", "History", "Next dead letter", "Discard as duplicate", "Export"} {
+	for _, want := range []string{"Messages", "History", "Next message", "Discard as duplicate", "Export"} {
 		require.True(t, reached[want], "%q is not reached; reached is %v", want, reached)
 	}
 	b.run(chromedp.Focus(chromedp.CSS("#why-discard")), chromedp.KeyEvent("ticket 10"))
@@ -246,10 +249,10 @@ func TestInABrowserEveryPageHasNamesForThoseWhoDoNotSee(t *testing.T) {
 	w := start(t, nil)
 	w.story()
 	b := w.browse()
-	for _, path := range []string{"/", "/letters/1", "/letters/2", "/letters/4", "/history"} {
+	for _, path := range []string{"/", "/messages/1", "/messages/2", "/messages/4", "/history"} {
 		b.open(path)
 		faults := ask(b, chromedp.Evaluate[[]string](`[
-			...[...document.querySelectorAll("input:not([type=hidden])")].filter(e => !e.labels.length).map(e => "no label: " + e.name),
+			...[...document.querySelectorAll("input:not([type=hidden]), select")].filter(e => !e.labels.length && !e.ariaLabel).map(e => "no label: " + e.name),
 			...[...document.querySelectorAll("button, a")].filter(e => !e.textContent.trim()).map(e => "no text: " + e.outerHTML),
 			...[...document.querySelectorAll("[id]")].filter(e => document.querySelectorAll("#" + CSS.escape(e.id)).length > 1).map(e => "id twice: " + e.id),
 			...[...document.querySelectorAll("[aria-labelledby], [aria-describedby]")].flatMap(e => [e.getAttribute("aria-labelledby"), e.getAttribute("aria-describedby")]).filter(id => id && !document.getElementById(id)).map(id => "no such id: " + id),
@@ -265,23 +268,84 @@ func TestInABrowserEveryPageHasNamesForThoseWhoDoNotSee(t *testing.T) {
 func TestInABrowserItIsReadableInTheDarkAndOnASmallScreen(t *testing.T) {
 	w := start(t, nil)
 	w.story()
+	w.tale()
 	b := w.browse()
-	b.media("dark")
-	b.open("/letters/4")
-	b.shoot("conflict-dark")
-	b.contrast()
-	b.open("/")
-	b.shoot("list-dark")
-	b.contrast()
-	b.media("light")
-	b.run(chromedp.EmulateViewport(390, 844))
-	for _, path := range []string{"/", "/letters/4"} {
-		b.open(path)
-		b.contrast()
-		wider := ask(b, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`))
-		require.False(t, wider, "%s is wider than a small screen", path)
+	paths := []string{"/", "/?verdict=never-applied&reason=MaxDeliveryCountExceeded&age=%3C1h&text=1", "/?key=1002", "/messages/1", "/messages/2", "/messages/4", "/messages/5", "/messages/6", "/messages/7", "/history", "/?verdict=undecided", w.aPlan()}
+	for _, size := range []int64{1360, 390} {
+		b.run(chromedp.EmulateViewport(size, 844))
+		for _, scheme := range []string{"dark", "light"} {
+			b.media(scheme)
+			for i, path := range paths {
+				b.open(path)
+				b.run(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => { d.open = true; })`))
+				b.contrast()
+				require.Empty(t, b.cut(), "%s is cut at %d", path, size)
+				b.shoot(fmt.Sprintf("%d-%s-%02d", size, scheme, i))
+			}
+		}
 	}
-	b.shoot("conflict-small")
+	b.fine()
+}
+
+// cut names what is wider than its place, so that a person would have to scroll sideways or would not see all of it.
+func (b *browser) cut() []string {
+	b.t.Helper()
+	return ask(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll("html, main, section, aside, form, table, tr, td, th, ul, ol, pre, dl, dd, p")]
+		.filter(e => e.getClientRects().length && !e.closest(".vh, .skip"))
+		.filter(e => e.scrollWidth > Math.max(e.clientWidth, e.getBoundingClientRect().width) + 1 || e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+		.map(e => e.tagName + "." + e.className + " " + e.scrollWidth + ">" + e.clientWidth + " " + e.textContent.trim().slice(0, 40))`))
+}
+
+func TestInABrowserAPhoneShowsAMessageBeforeTheGroupsAndFewLinksBeforeIt(t *testing.T) {
+	w := start(t, nil)
+	w.story()
+	b := w.browse()
+	for _, size := range []int64{1360, 390} {
+		b.run(chromedp.EmulateViewport(size, 844))
+		b.open("/")
+		above := ask(b, chromedp.Evaluate[int](`[...document.querySelectorAll("a[href]")].findIndex(e => e.pathname.startsWith("/messages/"))`))
+		require.Less(t, above, 5, "links before the first message")
+	}
+	require.True(t, ask(b, chromedp.Evaluate[bool](`document.querySelector("tbody tr").getBoundingClientRect().bottom < 844`)), "the first message is on the first screen")
+	require.True(t, ask(b, chromedp.Evaluate[bool](`document.querySelector("tbody tr").getBoundingClientRect().top < document.querySelector("#overview").getBoundingClientRect().top`)))
+	b.fine()
+}
+
+func TestInABrowserTheCountsAreNewWithoutLoadingThePage(t *testing.T) {
+	w := start(t, nil)
+	w.story()
+	b := w.browse()
+	b.open("/")
+	b.run(chromedp.Evaluate[chromedp.Void](`window.loaded = true; document.getElementById("text").value = "typed"`))
+	w.bury("Late", message("late", `{"n":1}`, nil))
+	b.run(chromedp.WaitVisible(chromedp.CSS(`#overview a[href="/?reason=Late"]`)))
+	require.Contains(t, b.text("#overview"), "There were 5 when this list was loaded")
+	require.True(t, ask(b, chromedp.Evaluate[bool](`window.loaded && document.getElementById("text").value === "typed"`)), "the page itself stays")
+	b.fine()
+}
+
+func TestInABrowserMessagesAreTickedPlannedAndDiscardedByTheKeyboard(t *testing.T) {
+	w := start(t, nil)
+	w.story()
+	b := w.browse()
+	b.open("/")
+	b.run(chromedp.Click(chromedp.CSS("#all")))
+	require.Equal(t, 5, ask(b, chromedp.Evaluate[int](`document.querySelectorAll("[name=sequence]:checked").length`)))
+	b.run(chromedp.Click(chromedp.CSS("#all")))
+	b.run(chromedp.Focus(chromedp.CSS(`[name=sequence][value="3"]`)), chromedp.KeyEvent(" "))
+	b.run(chromedp.Focus(chromedp.CSS("#action")), chromedp.KeyEvent("dis"))
+	b.run(chromedp.Focus(chromedp.CSS(`#plan [name=acknowledged]`)), chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Tab))
+	require.Equal(t, "Make a plan", b.focused())
+	_, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(kb.Enter))
+	require.NoError(t, err)
+	b.run(chromedp.WaitVisible(chromedp.CSS("#why")))
+	require.Contains(t, b.text("main"), "1 dead-lettered message that was selected")
+	b.run(chromedp.SendKeys(chromedp.CSS("#why"), "ticket 11"), chromedp.Focus(chromedp.CSS(`[name=confirm]`)), chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Tab))
+	_, err = chromedp.RunResponse(b.ctx, chromedp.KeyEvent(kb.Enter))
+	require.NoError(t, err)
+	b.run(chromedp.WaitNotPresent(chromedp.CSS("#stop")))
+	require.Contains(t, b.text("h1"), "done")
+	require.Equal(t, 4, w.dead())
 	b.fine()
 }
 
@@ -303,13 +367,21 @@ func (b *browser) contrast() {
 		const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
 		const ground = e => { for (; e; e = e.parentElement) { const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] === 255) return c; } return [255, 255, 255, 255]; };
 		const out = [];
+		const shown = e => e.tagName !== "OPTION" && e.getClientRects().length && !e.closest(".vh");
 		const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 		while (walker.nextNode()) {
 			const e = walker.currentNode.parentElement;
-			if (!walker.currentNode.textContent.trim() || !e.getClientRects().length) continue;
+			if (!walker.currentNode.textContent.trim() || !shown(e)) continue;
 			const [a, b] = [light(rgba(getComputedStyle(e).color)), light(ground(e))];
 			const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
 			if (ratio < 4.5) out.push(ratio.toFixed(2) + " " + e.tagName + " " + walker.currentNode.textContent.trim().slice(0, 40));
+		}
+		for (const e of document.querySelectorAll("input, select")) {
+			const [a, b, c] = [light(rgba(getComputedStyle(e).color)), light(ground(e)), light(rgba(getComputedStyle(e, "::placeholder").color))];
+			for (const text of [a, c]) {
+				const ratio = (Math.max(text, b) + .05) / (Math.min(text, b) + .05);
+				if (e.getClientRects().length && e.type !== "checkbox" && ratio < 4.5) out.push(ratio.toFixed(2) + " " + e.name);
+			}
 		}
 		return out;
 	})()`))

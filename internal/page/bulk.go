@@ -2,18 +2,34 @@ package page
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
 )
 
+// makePlan plans for the messages that were ticked, or for all that are selected, as the plan command does.
 func (s *Server) makePlan(w http.ResponseWriter, r *http.Request) {
-	f, kind, ok := selection(r.PostForm)
+	_, f, ok := readSelection(r.PostForm, time.Now())
 	if !ok {
 		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
-	p := deadletter.Planning{Filter: f}
+	f.FirstSequence = 0
+	if r.PostForm.Get("scope") == "ticked" {
+		for _, text := range r.PostForm["sequence"] {
+			n, err := strconv.ParseInt(text, 10, 64)
+			ok = ok && err == nil
+			f.Sequences = append(f.Sequences, n)
+		}
+		if !ok || len(f.Sequences) == 0 {
+			s.fail(w, r, http.StatusBadRequest, "No message is ticked. Go back and tick those that are meant, or choose all that are found.")
+			return
+		}
+		f = deadletter.Filter{Sequences: f.Sequences, FirstSequence: slices.Min(f.Sequences), LastSequence: slices.Max(f.Sequences)}
+	}
+	p := deadletter.Planning{Filter: f, Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
 	if text := r.PostForm.Get("action"); text != "" {
 		if p.Action, ok = deadletter.ParseAction(text); !ok {
 			s.fail(w, r, http.StatusBadRequest, "There is no such action.")
@@ -21,43 +37,20 @@ func (s *Server) makePlan(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	actor, _ := s.guard.actor(r)
-	id, ok := s.plan(actor, kind, p)
+	id, ok := s.plan(actor, p)
 	if !ok {
-		s.fail(w, r, http.StatusConflict, "Something else is under way. Wait until it is done.")
+		s.fail(w, r, http.StatusConflict, "Too many plans are under way. Wait until one of them is done.")
 		return
 	}
 	http.Redirect(w, r, "/jobs/"+id, http.StatusSeeOther)
 }
 
-// jobPage is a plan at any stage.
-type jobPage struct {
-	Job     job
-	Counts  []countRow
-	Percent int
-	Busy    bool
-}
-
-type countRow struct {
-	Result deadletter.Result
-	Count  int
-}
-
-// resultOrder is the order in which outcomes are counted for people.
-func resultOrder() []deadletter.Result {
-	return []deadletter.Result{
-		deadletter.Applied, deadletter.Duplicate, deadletter.Resubmitted, deadletter.Discarded, deadletter.Absent, deadletter.Skipped,
-		deadletter.Refused, deadletter.Rejected, deadletter.Locked, deadletter.Uncertain, deadletter.Broken,
+// Counts are the outcomes until now.
+func (j job) Counts() map[deadletter.Result]int {
+	if j.Stage == applied {
+		return j.Summary.Counts
 	}
-}
-
-func countRows(counts map[deadletter.Result]int) []countRow {
-	var out []countRow
-	for _, r := range resultOrder() {
-		if counts[r] > 0 {
-			out = append(out, countRow{r, counts[r]})
-		}
-	}
-	return out
+	return j.Progress.Counts
 }
 
 func (s *Server) job(w http.ResponseWriter, r *http.Request) {
@@ -65,25 +58,11 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	p := jobPage{Job: j, Counts: countRows(j.Progress.Counts)}
-	fr := frame{Title: "Plan " + j.ID, Section: "letters", Page: p}
 	name := "plan"
-	switch j.Stage {
-	case planning:
-		fr.Refresh = 2
-	case applying, applied:
+	if j.Stage == waiting || j.Stage == applying || j.Stage == applied {
 		name = "job"
-		if j.Stage == applying {
-			fr.Refresh = 2
-		} else {
-			p.Counts = countRows(j.Summary.Counts)
-		}
-		if j.Progress.Steps > 0 {
-			p.Percent = 100 * j.Progress.Settled / j.Progress.Steps
-		}
 	}
-	fr.Page = p
-	s.render(w, r, http.StatusOK, name, fr)
+	s.render(w, r, http.StatusOK, name, frame{Title: "Plan " + j.ID, Section: "messages", Page: j})
 }
 
 func (s *Server) findJob(w http.ResponseWriter, r *http.Request) (job, bool) {
@@ -100,8 +79,7 @@ func (s *Server) planFile(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	w.Header().Set("Content-Disposition", `attachment; filename="plan-`+j.ID+`.jsonl"`)
+	attach(w, "application/x-ndjson", "plan-"+j.ID+".jsonl")
 	_, _ = w.Write(j.file) // the browser may be gone
 }
 
@@ -116,12 +94,12 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	// The action of each letter is that of its step.
-	o, ok := s.order(w, r, string(deadletter.Reprocess))
+	// The action of each message is that of its step.
+	c, ok := s.command(w, r, string(deadletter.Reprocess))
 	if !ok {
 		return
 	}
-	o.Action, o.Plan, o.Choice.Acknowledged = "", j.Header.ID, j.Header.Acknowledged
+	c.Action, c.Plan, c.Choice.Acknowledged = "", j.Header.ID, j.Header.Acknowledged
 	pace := s.options.Pace
 	rate, err := strconv.ParseFloat(r.PostForm.Get("rate"), 64)
 	if err != nil || !(rate >= minRate && rate <= maxRate) { // nor what is no number
@@ -130,11 +108,11 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request) {
 	}
 	pace.Rate = rate
 	if r.PostForm.Get("confirm") != "yes" {
-		s.fail(w, r, http.StatusBadRequest, "Confirm the number of dead letters: go back and tick the box.")
+		s.fail(w, r, http.StatusBadRequest, "Confirm the number of messages: go back and tick the box.")
 		return
 	}
-	if !s.apply(j, o, pace) {
-		s.fail(w, r, http.StatusConflict, "Something else is under way, or this plan cannot be applied.")
+	if !s.apply(j.ID, c, pace) {
+		s.fail(w, r, http.StatusConflict, "This plan is under way already, or cannot be applied.")
 		return
 	}
 	http.Redirect(w, r, "/jobs/"+j.ID, http.StatusSeeOther)

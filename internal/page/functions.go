@@ -17,9 +17,11 @@ func functions() template.FuncMap {
 		"stamp":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"title":   func(name string) string { return deadletter.Kind(name).Title() },
-		"label":   label,
 		"what":    what,
+		"kinds":   deadletter.Kinds,
+		"ages":    func() [][2]string { return ageChoices[:] },
 		"plural":  plural,
+		"page":    func(f frame, p any) frame { f.Page = p; return f },
 		"form":    func(o offer, token string, write bool) offerForm { return offerForm{o, token, write} },
 	}
 }
@@ -45,19 +47,6 @@ func plural(n int, noun string) string {
 		return fmt.Sprintf("%d %s", n, noun)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// label is the text of a button that plans an action for many.
-func label(a deadletter.Action) string {
-	switch a {
-	case deadletter.Reprocess:
-		return "Plan to reprocess in place"
-	case deadletter.Resubmit:
-		return "Plan to resubmit"
-	case deadletter.Discard:
-		return "Plan to discard"
-	}
-	return "Plan"
 }
 
 // what says in words what a result means.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,31 +14,31 @@ import (
 // maxSteps bounds a plan that is made here. A longer one is made with the command.
 const maxSteps = 100_000
 
-// keptJobs is how many plans are kept with what came of them.
-const keptJobs = 5
+// The bounds of the plans of all people together.
+const (
+	keptJobs     = 20 // kept with what came of them
+	underWayJobs = 8  // made, applied or waiting for their turn at a time
+)
 
 // keptNotes is how many outcomes of a plan are shown one by one.
 const keptNotes = 100
 
 // A job is a plan: it is made, looked at, applied, and looked at again.
 type job struct {
-	ID      string
-	Header  deadletter.PlanHeader
-	Verdict deadletter.Kind
-	Reason  string
-	Action  deadletter.Action
+	ID     string
+	Header deadletter.PlanHeader
 
 	// The fields below are guarded by the mutex of jobs.
 	Stage    stage
+	Actor    string // who applies it
 	Seen     int
 	Plan     deadletter.PlanSummary
 	Progress deadletter.Progress
 	Summary  deadletter.Summary
-	Notes    []deadletter.Outcome // of letters that were not done
+	Notes    []deadletter.Outcome // of messages that were not done
 	Err      string
 	Why      string
 	Rate     float64
-	Began    time.Time
 	file     []byte
 	cancel   context.CancelFunc
 }
@@ -47,168 +48,165 @@ type stage string
 const (
 	planning stage = "planning"
 	planned  stage = "planned"
+	waiting  stage = "waiting"
 	applying stage = "applying"
 	applied  stage = "applied"
 	failed   stage = "failed"
 )
 
-// jobs holds the jobs and the turn that one action or job has at a time. The zero value is ready.
+// UnderWay reports whether the job changes by itself.
+func (j job) UnderWay() bool { return j.Stage == planning || j.Stage == waiting || j.Stage == applying }
+
+// jobs holds the plans of all people, and the turn that one action or plan at a time has to lock messages.
 type jobs struct {
-	mu      sync.Mutex
-	busy    bool            // guarded by mu
-	current *job            // guarded by mu; the job whose turn it is, nil for an action
-	all     map[string]*job // guarded by mu
-	order   []string        // guarded by mu; the oldest first
+	turn chan struct{} // has one place
+
+	mu  sync.Mutex
+	all []*job // guarded by mu; the oldest first
 }
 
-// take takes the turn. It is false while something else is under way.
-func (j *jobs) take() (release func(), ok bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.busy {
-		return nil, false
+// take waits for the turn, at most for so long; release gives it back. It is false when the turn did not come.
+func (j *jobs) take(ctx context.Context, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case j.turn <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	j.busy = true
-	return func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.busy, j.current = false, nil
-	}, true
+	return false
 }
 
-// running returns the job that is under way, as it is now, or nil.
-func (j *jobs) running() *job {
+func (j *jobs) release() { <-j.turn }
+
+// underWay returns the jobs that are under way, as they are now.
+func (j *jobs) underWay() []job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.current == nil {
-		return nil
+	var out []job
+	for _, one := range j.all {
+		if one.UnderWay() {
+			out = append(out, *one)
+		}
 	}
-	c := *j.current
-	return &c
+	return out
 }
 
 // get returns a job as it is now.
 func (j *jobs) get(id string) (job, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if found := j.all[id]; found != nil {
-		c := *found
-		c.Notes = append([]deadletter.Outcome(nil), found.Notes...)
-		return c, true
-	}
-	return job{}, false
+	var c job
+	found := j.update(id, func(one *job) bool {
+		c = *one
+		c.Notes = slices.Clone(one.Notes)
+		return true
+	})
+	return c, found
 }
 
-// update changes a job.
-func (j *jobs) update(id string, change func(*job)) {
+// update changes a job, and reports what change says; false when the job is not kept.
+func (j *jobs) update(id string, change func(*job) bool) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if found := j.all[id]; found != nil {
-		change(found)
-	}
+	at := slices.IndexFunc(j.all, func(one *job) bool { return one.ID == id })
+	return at >= 0 && change(j.all[at])
 }
 
-// begin makes a job the one whose turn it is, and keeps it.
-func (j *jobs) begin(added *job) {
+// add keeps a new job, and forgets the oldest that is done. It is false when too many are under way.
+func (j *jobs) add(added *job) bool {
+	if len(j.underWay()) >= underWayJobs {
+		return false
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.all == nil {
-		j.all = map[string]*job{}
+	if j.all = append(j.all, added); len(j.all) > keptJobs {
+		at := slices.IndexFunc(j.all, func(one *job) bool { return !one.UnderWay() })
+		j.all = slices.Delete(j.all, at, at+1)
 	}
-	j.current = added
-	if j.all[added.ID] != nil {
-		return
-	}
-	j.all[added.ID] = added
-	j.order = append(j.order, added.ID)
-	if len(j.order) > keptJobs {
-		delete(j.all, j.order[0])
-		j.order = j.order[1:]
-	}
+	return true
 }
 
-// plan starts to make a plan in the background. It is false while something else is under way.
-func (s *Server) plan(actor string, verdict deadletter.Kind, p deadletter.Planning) (string, bool) {
-	release, ok := s.jobs.take()
-	if !ok {
-		return "", false
-	}
+// plan starts to make a plan in the background. It is false when too many are under way.
+func (s *Server) plan(actor string, p deadletter.Planning) (string, bool) {
 	ctx, cancel := s.background()
-	j := &job{ID: rand.Text()[:12], Verdict: verdict, Action: p.Action, Stage: planning, Began: time.Now(), cancel: cancel}
-	if len(p.Filter.Reasons) > 0 {
-		j.Reason = p.Filter.Reasons[0]
-	}
+	j := &job{ID: rand.Text()[:12], Stage: planning, cancel: cancel}
 	j.Header = deadletter.PlanHeader{
 		ID: j.ID, Queue: s.options.Reviewer.Settings().Queue, CreatedAt: time.Now().UTC(), CreatedBy: actor, Acknowledged: p.Choice.Acknowledged,
 	}
-	s.jobs.begin(j)
-	p.Progress = func(seen int) { s.jobs.update(j.ID, func(j *job) { j.Seen = seen }) }
+	if !s.jobs.add(j) {
+		cancel()
+		return "", false
+	}
+	p.Most = maxSteps
+	p.Progress = func(seen int) { s.jobs.update(j.ID, func(j *job) bool { j.Seen = seen; return true }) }
 	s.work.Go(func() {
-		defer release()
 		defer cancel()
-		summary, file, err := s.makeFile(ctx, j.Header, p)
-		s.jobs.update(j.ID, func(j *job) {
-			j.Plan, j.file, j.Stage = summary, file, planned
+		// The file is smaller than its steps, and can be handed out.
+		var file bytes.Buffer
+		summary, err := s.options.Reviewer.Plan(ctx, j.Header, p, &file)
+		s.jobs.update(j.ID, func(j *job) bool {
+			j.Plan, j.file, j.Stage = summary, file.Bytes(), planned
 			if err != nil {
 				j.Stage, j.Err = failed, s.explain(err)
 			}
+			return true
 		})
 	})
 	return j.ID, true
 }
 
-// makeFile makes the plan as a file, which is smaller than its steps and can be handed out.
-func (s *Server) makeFile(ctx context.Context, h deadletter.PlanHeader, p deadletter.Planning) (deadletter.PlanSummary, []byte, error) {
-	var file bytes.Buffer
-	p.Most = maxSteps
-	summary, err := s.options.Reviewer.Plan(ctx, h, p, &file)
-	return summary, file.Bytes(), err
-}
-
-// apply starts to apply a plan in the background. It is false while something else is under way.
-func (s *Server) apply(j job, o deadletter.Command, pace deadletter.Pace) bool {
-	release, ok := s.jobs.take()
-	if !ok {
-		return false
-	}
+// apply starts to apply a plan in the background, when its turn comes. It is false for a plan that cannot be applied now.
+func (s *Server) apply(id string, c deadletter.Command, pace deadletter.Pace) bool {
 	ctx, cancel := s.background()
-	started := false
-	s.jobs.update(j.ID, func(j *job) {
-		if started = j.Stage == planned || j.Stage == applied; started {
-			j.Stage, j.Why, j.Rate, j.Began, j.cancel, j.Notes, j.Err = applying, o.Why, pace.Rate, time.Now(), cancel, nil, ""
-			j.Progress = deadletter.Progress{Steps: j.Plan.Steps}
-			s.jobs.current = j
+	var file []byte
+	started := s.jobs.update(id, func(j *job) bool {
+		if j.Stage != planned && j.Stage != applied {
+			return false
 		}
+		j.Stage, j.Actor, j.Why, j.Rate, j.cancel, j.Notes, j.Err = waiting, c.Actor, c.Why, pace.Rate, cancel, nil, ""
+		j.Progress, j.Summary, file = deadletter.Progress{Steps: j.Plan.Steps}, deadletter.Summary{}, j.file
+		return true
 	})
 	if !started {
 		cancel()
-		release()
 		return false
 	}
 	s.work.Go(func() {
-		defer release()
 		defer cancel()
-		var summary deadletter.Summary
-		_, steps, err := deadletter.ReadPlan(bytes.NewReader(j.file))
-		if err == nil {
-			summary, err = s.options.Reviewer.Apply(ctx, deadletter.Application{
-				Command: o, Steps: steps, Pace: pace,
-				Progress: func(p deadletter.Progress) { s.jobs.update(j.ID, func(j *job) { j.Progress = p }) },
-				Outcome:  func(out deadletter.Outcome) { s.jobs.update(j.ID, func(j *job) { j.note(out) }) },
-			})
-		}
-		s.jobs.update(j.ID, func(j *job) {
+		summary, err := s.applySteps(ctx, id, c, pace, file)
+		s.jobs.update(id, func(j *job) bool {
 			j.Stage, j.Summary = applied, summary
 			if err != nil {
 				j.Err = s.explain(err)
 			}
+			return true
 		})
 		s.scan.invalidate()
 	})
 	return true
 }
 
-// note keeps the outcome of a letter that was not done.
+// aDay is longer than anybody waits for a turn.
+const aDay = 24 * time.Hour
+
+func (s *Server) applySteps(ctx context.Context, id string, c deadletter.Command, pace deadletter.Pace, file []byte) (deadletter.Summary, error) {
+	_, steps, err := deadletter.ReadPlan(bytes.NewReader(file))
+	if err != nil {
+		return deadletter.Summary{}, err
+	}
+	if !s.jobs.take(ctx, aDay) {
+		return deadletter.Summary{Steps: len(steps), Stopped: "it was interrupted before its turn came"}, nil
+	}
+	defer s.jobs.release()
+	s.jobs.update(id, func(j *job) bool { j.Stage = applying; return true })
+	return s.options.Reviewer.Apply(ctx, deadletter.Application{
+		Command: c, Steps: steps, Pace: pace,
+		Progress: func(p deadletter.Progress) { s.jobs.update(id, func(j *job) bool { j.Progress = p; return true }) },
+		Outcome:  func(out deadletter.Outcome) { s.jobs.update(id, func(j *job) bool { j.note(out); return true }) },
+	})
+}
+
+// note keeps the outcome of a message that was not done.
 func (j *job) note(out deadletter.Outcome) {
 	if !out.Result.Removed() && out.Result != deadletter.Absent && len(j.Notes) < keptNotes {
 		j.Notes = append(j.Notes, out)

@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"net/http"
-	"net/url"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
@@ -18,142 +17,117 @@ const (
 	listTime = 10 * time.Second
 )
 
-// listPage is the first page: the groups, and the letters of one of them.
+// listPage is the first page: the search, the messages that it found, and the overview of all.
 type listPage struct {
-	Count    count
-	Counting int
-	Verdict  deadletter.Kind
-	Reason   string
-	HasWhy   bool // a reason is selected, even the empty one
-	Rows     []listRow
-	// Next is the sequence number from which the list goes on; zero at its end. Short tells that the page ended for the time
-	// it took and not for its rows.
-	Next  int64
+	Selection selection
+	Overview  overview
+	Rows      []listRow
+	// Next is the address at which the list goes on; empty at its end. Short tells that the page ended for the time it took
+	// and not for its rows.
+	Next  string
 	Short bool
 	Err   string
-	// Actions are what a plan for this selection can propose.
-	Actions []deadletter.Action
-	// Busy is the id of the job that is under way.
-	Busy string
+	// Actions are those that would not be refused for each of the rows.
+	Actions []deadletter.Offer
+	// UnderWay are the plans that are being made or applied.
+	UnderWay []job
 }
 
 type listRow struct {
-	Letter  *deadletter.DeadLetter
+	deadletter.Item
 	ID      string
-	Verdict deadletter.Verdict
 	Notices []deadletter.Notice
-}
-
-// selection reads which letters are asked for.
-func selection(values url.Values) (deadletter.Filter, deadletter.Kind, bool) {
-	var f deadletter.Filter
-	kind, ok := deadletter.ParseKind(values.Get("verdict"))
-	if values.Get("verdict") == "" {
-		kind, ok = "", true
-	}
-	if kind != "" {
-		f.Kinds = []deadletter.Kind{kind}
-	}
-	if values.Has("reason") {
-		f.Reasons = []string{values.Get("reason")}
-	}
-	from, err := strconv.ParseInt(values.Get("from"), 10, 64)
-	if err == nil {
-		f.FirstSequence = from
-	}
-	return f, kind, ok && (err == nil || values.Get("from") == "")
+	// Same tells that the row before has the same key.
+	Same bool
+	// Unreachable says why nothing can be done with it.
+	Unreachable string
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	f, kind, ok := selection(r.URL.Query())
+	selected, f, ok := readSelection(r.URL.Query(), time.Now())
 	if !ok {
 		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
-	p := listPage{Verdict: kind, Reason: r.URL.Query().Get("reason"), HasWhy: r.URL.Query().Has("reason")}
-	p.Count, p.Counting = s.counts(r.Context())
+	p := listPage{Selection: selected, UnderWay: s.jobs.underWay()}
+	p.Overview = s.overviewOf(r.Context(), selected)
 	s.rows(r.Context(), f, &p)
-	p.Actions = plannable(kind)
-	if j := s.jobs.running(); j != nil {
-		p.Busy = j.ID
-	}
-	fr := frame{Title: "Dead letters", Section: "letters", Page: p}
-	if p.Counting > 0 {
-		fr.Refresh = 3
-	}
-	s.render(w, r, http.StatusOK, "list", fr)
+	s.render(w, r, http.StatusOK, "list", frame{Title: "Dead-lettered messages", Section: "messages", Page: p})
 }
 
-// plannable returns what can be done with all letters of a verdict at once, the suggested action first.
-func plannable(k deadletter.Kind) []deadletter.Action {
-	switch k {
-	case deadletter.AlreadyApplied:
-		return []deadletter.Action{deadletter.Discard}
-	case deadletter.NeverApplied:
-		return []deadletter.Action{deadletter.Reprocess, deadletter.Resubmit}
-	}
-	return nil
-}
-
-// rows fills one page of the list. Letters of other verdicts are passed over, but not for ever.
+// rows fills one page of the list. Messages that are not selected are passed over, but not for ever.
 func (s *Server) rows(ctx context.Context, f deadletter.Filter, p *listPage) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
+	// What only a verdict can tell is matched here, so that what is passed over is counted.
 	all := f
-	all.Kinds = nil
-	seen := 0
+	all.Kinds, all.Key = nil, ""
+	seen, next := 0, int64(0)
 	for item, err := range s.options.Reviewer.List(ctx, all) {
 		switch {
-		case err != nil && p.Next > 0 && ctx.Err() != nil:
-			p.Short = true
+		case err != nil && next > 0 && ctx.Err() != nil:
+			p.Next, p.Short = p.Selection.Next(next), true
 			return
 		case err != nil:
-			p.Next, p.Err = 0, deadletter.Visible(s.explain(err))
+			if p.Err = deadletter.Visible(s.explain(err)); ctx.Err() != nil {
+				p.Err = "Nothing was found in " + listTime.String() + ". Narrow the search, such as by age, or use the list command."
+			}
 			return
 		case len(p.Rows) == listRows || seen == listSeen:
-			p.Next, p.Short = item.Letter.Sequence, len(p.Rows) < listRows
+			p.Next, p.Short = p.Selection.Next(item.Letter.Sequence), len(p.Rows) < listRows
 			return
 		}
 		seen++
-		p.Next = item.Letter.Sequence + 1
+		next = item.Letter.Sequence + 1
 		if f.Matches(item) {
-			p.Rows = append(p.Rows, s.row(item))
+			s.addRow(p, item)
 		}
 	}
-	p.Next = 0
 }
 
-func (s *Server) row(item deadletter.Item) listRow {
-	id, _ := item.Letter.MessageID()
-	item.Letter.Message.Data, item.Letter.Encoded = nil, nil // the page shows no bodies
-	return listRow{Letter: item.Letter, ID: id, Verdict: item.Verdict, Notices: deadletter.Notices(item.Letter, s.options.Reviewer.Settings(), time.Now())}
+// addRow puts messages of one key together, and collects the actions that one of the rows allows.
+func (s *Server) addRow(p *listPage, item deadletter.Item) {
+	settings, now := s.options.Reviewer.Settings(), time.Now()
+	row := listRow{Item: item, Notices: deadletter.Notices(item.Letter, settings, now), Unreachable: item.Letter.Unreachable()}
+	row.ID, _ = item.Letter.MessageID()
+	for _, o := range deadletter.Offers(item.Letter, item.Verdict, settings, deadletter.Choice{}, now) {
+		known := slices.ContainsFunc(p.Actions, func(a deadletter.Offer) bool { return a.Action == o.Action })
+		if row.Unreachable == "" && o.Refused == "" && !known {
+			p.Actions = append(p.Actions, o)
+		}
+	}
+	item.Letter.Message.Data, item.Letter.Encoded, row.Content, row.Stored = nil, nil, nil, nil // the list shows no bodies
+	at := len(p.Rows)
+	for i, other := range p.Rows {
+		if item.Key != "" && other.Key == item.Key {
+			at, row.Same = i+1, true
+		}
+	}
+	p.Rows = slices.Insert(p.Rows, at, row)
 }
 
-// csv writes the selected letters as a table for a spreadsheet, as they come.
+// csv writes the selected messages as a table for a spreadsheet, as they come.
 func (s *Server) csv(w http.ResponseWriter, r *http.Request) {
-	f, _, ok := selection(r.URL.Query())
+	_, f, ok := readSelection(r.URL.Query(), time.Now())
 	if !ok {
 		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="dead-letters.csv"`)
+	attach(w, "text/csv; charset=utf-8", "dead-letters.csv")
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"sequence", "message id", "verdict", "reason", "came in", "description"})
+	_ = out.Write(deadletter.TableHeader())
 	for item, err := range s.options.Reviewer.List(r.Context(), f) {
 		if err != nil {
 			_ = out.Write([]string{"the list broke off here", "", "", "", "", deadletter.Cell(s.explain(err))})
 			break
 		}
-		l := item.Letter
-		id, _ := l.MessageID()
-		came := ""
-		if at := l.EnqueuedAt; !at.IsZero() {
-			came = at.UTC().Format(time.RFC3339)
-		}
-		_ = out.Write([]string{
-			strconv.FormatInt(l.Sequence, 10), deadletter.Cell(id), item.Verdict.Kind.Title(), deadletter.Cell(l.Reason()), came, deadletter.Cell(l.Description()),
-		})
+		_ = out.Write(item.TableRow())
 	}
 	out.Flush()
+}
+
+// attach makes the answer a file.
+func attach(w http.ResponseWriter, kind, name string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }

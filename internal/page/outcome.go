@@ -3,7 +3,7 @@ package page
 import (
 	"crypto/rand"
 	"net/http"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
@@ -11,9 +11,10 @@ import (
 
 // outcomePage says what came of an action.
 type outcomePage struct {
+	ID      string
 	Outcome deadletter.Outcome
 	Why     string
-	// Next is the next letter, and zero when there is none.
+	// Next is the next message, and zero when there is none.
 	Next int64
 }
 
@@ -23,40 +24,25 @@ const keptOutcomes = 200
 // outcomes keeps the newest outcomes, so that loading their page again does nothing again. The zero value is ready.
 type outcomes struct {
 	mu    sync.Mutex
-	pages map[string]outcomePage // guarded by mu
-	order []string               // guarded by mu; the oldest first
+	pages []outcomePage // guarded by mu; the oldest first
 }
 
 func (o *outcomes) keep(p outcomePage) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.pages == nil {
-		o.pages = map[string]outcomePage{}
-	}
-	id := rand.Text()
-	o.pages[id] = p
-	o.order = append(o.order, id)
-	if len(o.order) > keptOutcomes {
-		delete(o.pages, o.order[0])
-		o.order = o.order[1:]
-	}
-	return id
-}
-
-func (o *outcomes) get(id string) (outcomePage, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p, ok := o.pages[id]
-	return p, ok
+	p.ID = rand.Text()
+	o.pages = append(o.pages[max(0, len(o.pages)-keptOutcomes+1):], p)
+	return p.ID
 }
 
 func (s *Server) outcome(w http.ResponseWriter, r *http.Request) {
-	p, ok := s.outcomes.get(r.PathValue("id"))
-	if !ok {
+	s.outcomes.mu.Lock()
+	pages := slices.Clone(s.outcomes.pages)
+	s.outcomes.mu.Unlock()
+	at := slices.IndexFunc(pages, func(p outcomePage) bool { return p.ID == r.PathValue("id") })
+	if at < 0 {
 		s.fail(w, r, http.StatusNotFound, "This outcome is not kept any more. The history has it.")
 		return
 	}
-	s.render(w, r, http.StatusOK, "outcome", frame{Title: "Outcome", Section: "letters", Page: p})
+	s.render(w, r, http.StatusOK, "outcome", frame{Title: "Outcome", Section: "messages", Page: pages[at]})
 }
-
-func blank(text string) bool { return strings.TrimSpace(text) == "" }

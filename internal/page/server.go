@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"html/template"
@@ -27,6 +28,9 @@ type Options struct {
 	// request without it is refused. Set it only when every request passes the proxy and the proxy removes the header from
 	// what it receives. Defaults to none.
 	IdentityHeader string
+	// Announce is called with the path under which the next browser is let in, by New and whenever the one before was used.
+	// Whoever can read it can act. Needed with Write and without IdentityHeader.
+	Announce func(path string)
 	// Explain turns an error into a sentence for people. Defaults to the text of the error.
 	Explain func(error) error
 	// Pace is how fast a plan is applied, where the form does not say.
@@ -39,7 +43,7 @@ var files embed.FS
 // Server serves the page. Make one with [New].
 type Server struct {
 	options   Options
-	guard     guard
+	guard     *guard
 	templates map[string]*template.Template
 	mux       *http.ServeMux
 	scan      scanner
@@ -61,8 +65,9 @@ func New(o Options) (*Server, error) {
 		o.Explain = func(err error) error { return err }
 	}
 	s := &Server{options: o, guard: g, templates: map[string]*template.Template{}, mux: http.NewServeMux(), closed: make(chan struct{})}
-	for _, name := range []string{"list", "letter", "outcome", "plan", "job", "history", "error"} {
-		t, err := template.New(name).Funcs(functions()).ParseFS(files, "templates/layout.html", "templates/"+name+".html")
+	s.jobs.turn = make(chan struct{}, 1)
+	for _, name := range []string{"list", "message", "outcome", "plan", "job", "history", "error", "counts"} {
+		t, err := template.New(name).Funcs(functions()).ParseFS(files, "templates/layout.html", "templates/overview.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, err
 		}
@@ -74,10 +79,13 @@ func New(o Options) (*Server, error) {
 
 func (s *Server) routes() {
 	s.mux.HandleFunc("GET /{$}", s.list)
-	s.mux.HandleFunc("GET /letters.csv", s.csv)
-	s.mux.HandleFunc("GET /letters/{sequence}", s.letter)
-	s.mux.HandleFunc("GET /letters/{sequence}/export", s.export)
-	s.mux.HandleFunc("POST /letters/{sequence}/{action}", s.act)
+	s.mux.HandleFunc("GET "+entryPath, s.enter)
+	s.mux.HandleFunc("GET /overview", s.overview)
+	s.mux.HandleFunc("GET /messages.csv", s.csv)
+	s.mux.HandleFunc("GET /messages/{sequence}", s.message)
+	s.mux.HandleFunc("GET /messages/{sequence}/export", s.export)
+	s.mux.HandleFunc("GET /messages/{sequence}/body", s.body)
+	s.mux.HandleFunc("POST /messages/{sequence}/{action}", s.act)
 	s.mux.HandleFunc("GET /outcomes/{id}", s.outcome)
 	s.mux.HandleFunc("POST /plans", s.makePlan)
 	s.mux.HandleFunc("GET /jobs/{id}", s.job)
@@ -85,10 +93,11 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("POST /jobs/{id}/apply", s.applyPlan)
 	s.mux.HandleFunc("POST /jobs/{id}/stop", s.stopJob)
 	s.mux.HandleFunc("GET /history", s.history)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, http.StatusNotFound, "There is no such page.") })
 	s.mux.Handle("GET /assets/", http.FileServerFS(files))
 }
 
-// Close stops what is under way, waits for it, and leaves every lock given back.
+// Close stops what is under way, waits for it, and leaves no lock behind.
 func (s *Server) Close() {
 	close(s.closed)
 	s.work.Wait()
@@ -118,9 +127,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// setHeaders allows the browser as little as the page needs: its own style, its own forms.
+// setHeaders allows the browser as little as the page needs: its own style, script and forms.
 func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	// Not no-referrer: a browser would then hide the origin of a form, which the guard looks at.
@@ -138,8 +147,6 @@ type frame struct {
 	Write   bool
 	Actor   string
 	Token   string
-	// Refresh reloads the page after so many seconds; zero does not.
-	Refresh int
 	Now     time.Time
 	Page    any
 }
@@ -161,19 +168,6 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 
 // fail writes a page that says what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
-	s.render(w, r, status, "error", frame{Title: failTitle(status), Page: deadletter.Visible(text)})
-}
-
-func failTitle(status int) string {
-	switch status {
-	case http.StatusNotFound:
-		return "Not found"
-	case http.StatusForbidden, http.StatusUnauthorized, http.StatusMisdirectedRequest, http.StatusMethodNotAllowed:
-		return "Not allowed"
-	case http.StatusConflict:
-		return "Not now"
-	case http.StatusBadRequest:
-		return "Something is missing or wrong"
-	}
-	return "It did not work"
+	titles := map[int]string{http.StatusNotFound: "Not found", http.StatusForbidden: "Not allowed", http.StatusConflict: "Not now"}
+	s.render(w, r, status, "error", frame{Title: cmp.Or(titles[status], "It did not work"), Page: deadletter.Visible(text)})
 }

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
@@ -30,8 +33,18 @@ type world struct {
 	mem      *storetest.Mem
 	pipeline *worker.Pipeline
 	ledger   *memoryLedger
+	review   *deadletter.Reviewer
 	site     *httptest.Server
 	page     *page.Server
+	mu       sync.Mutex
+	entry    string // guarded by mu; the path that lets the next browser in, empty when every browser may look
+}
+
+// key returns the path that lets the next browser in.
+func (w *world) key() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.entry
 }
 
 // start serves the page. Change may change its options before that; hosts are set.
@@ -51,9 +64,14 @@ func start(t *testing.T, change func(*page.Options)) *world {
 		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	}))
 	require.NoError(t, err)
-	review := deadletter.NewReviewer(b, w.pipeline, w.ledger, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})
+	w.review = deadletter.NewReviewer(b, w.pipeline, w.ledger, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})
 	w.site = httptest.NewUnstartedServer(nil)
-	o := page.Options{Reviewer: review, Ledger: w.ledger, Hosts: []string{w.site.Listener.Addr().String()}, Write: true, Actor: "ann"}
+	o := page.Options{Reviewer: w.review, Ledger: w.ledger, Hosts: []string{w.site.Listener.Addr().String()}, Write: true, Actor: "ann"}
+	o.Announce = func(path string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.entry = path
+	}
 	if change != nil {
 		change(&o)
 	}
@@ -126,6 +144,24 @@ func (w *world) story() int {
 	w.bury("ContentConflict", message("1002", `{"orderId":"1002","customer":{"name":"Ada","city":"Chur"},"amount":55,"express":true}`, nil))
 	w.bury("NotJSON", message(hostileID, hostile, map[string]any{hostile: hostile}))
 	return 5
+}
+
+// tale buries a message with every property that is shown and no text, and one of a key that the story has.
+func (w *world) tale() {
+	subject, session, kind := "Invoice", "desk-7", "application/json"
+	m := message("1006", strings.Repeat("\x00\xff{}abc", 100), map[string]any{"a-name-without-any-place-to-break-it-of-a-property": strings.Repeat("x", 400)})
+	m.Properties.Subject, m.Properties.GroupID, m.Properties.ContentType, m.Properties.CorrelationID = &subject, &session, &kind, "corr-9"
+	m.Header = &amqp.MessageHeader{TTL: time.Hour}
+	w.bury("NotUTF8", m, message("1002", `{"orderId":"1002","amount":`+strings.Repeat("9", 300)+`}`, nil))
+}
+
+// aPlan makes a plan for everything and returns its path.
+func (w *world) aPlan() string {
+	v := w.visit()
+	_, body := v.do(http.MethodPost, "/plans", url.Values{"token": {v.token("/")}, "scope": {"all"}, "acknowledged": {"yes"}}, nil)
+	path := jobPath(w.t, body)
+	v.until(path, "Apply it")
+	return path
 }
 
 // The texts that try to be more than text.

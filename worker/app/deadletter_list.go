@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -196,19 +195,10 @@ func (l *lister) json(ctx context.Context) error {
 // csv writes a table for a spreadsheet, in which nothing of a message can be a formula.
 func (l *lister) csv(ctx context.Context) error {
 	out := csv.NewWriter(l.out)
-	if err := out.Write([]string{"sequence", "message id", "verdict", "reason", "came in", "description"}); err != nil {
+	if err := out.Write(deadletter.TableHeader()); err != nil {
 		return err
 	}
-	_, err := l.each(ctx, func(item deadletter.Item) error {
-		id, _ := item.Letter.MessageID()
-		came := ""
-		if at := item.Letter.EnqueuedAt; !at.IsZero() {
-			came = at.UTC().Format(time.RFC3339)
-		}
-		return out.Write([]string{
-			strconv.FormatInt(item.Letter.Sequence, 10), deadletter.Cell(id), item.Verdict.Kind.Title(), deadletter.Cell(item.Letter.Reason()), came, deadletter.Cell(item.Letter.Description()),
-		})
-	})
+	_, err := l.each(ctx, func(item deadletter.Item) error { return out.Write(item.TableRow()) })
 	out.Flush()
 	return errors.Join(err, out.Error())
 }

@@ -31,7 +31,9 @@ func newDeadletterServe(sys system) *cobra.Command {
 		Use: "serve", Short: "Serve a web page for looking at dead letters and dealing with them", Args: needArgs(),
 		Long: `Serve a web page for looking at dead letters and dealing with them.
 
-It listens on this machine only and lets people look; --write lets them act. To serve others, put it behind a proxy that
+It listens on this machine only and lets people look; --write lets them act. Every user of a machine can reach its ports:
+without --write all of them can look, and with it a browser is let in only by the address that is printed, which works once.
+Each use prints the address for the next browser. To serve others, put it behind a proxy that
 signs people in, such as the built-in authentication of Azure Container Apps, and start it with --behind-proxy and the
 --host names it is reached by: then every request must carry ` + identityHeader + `, which is recorded as the actor.`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -86,12 +88,16 @@ func (r *review) serve(ctx context.Context, sys system, p pageSettings) error {
 	if err != nil {
 		return fmt.Errorf("the page cannot listen on %s: %w. Give another --address", p.address, err)
 	}
-	s, err := page.New(p.options(r, sys, l.Addr().String()))
+	o := p.options(r, sys, l.Addr().String())
+	fmt.Fprintf(sys.stdout, "The dead letters of %s are at http://%s/ (%s). Ctrl-C ends it.\n", r.config.queue, l.Addr(), map[bool]string{true: "people may act", false: "looking only; --write lets people act"}[p.write])
+	o.Announce = func(path string) {
+		fmt.Fprintf(sys.stdout, "To let one browser in, open http://%s%s\n", l.Addr(), path)
+	}
+	s, err := page.New(o)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
-	fmt.Fprintf(sys.stdout, "The dead letters of %s are at http://%s/ (%s). Ctrl-C ends it.\n", r.config.queue, l.Addr(), map[bool]string{true: "people may act", false: "looking only; --write lets people act"}[p.write])
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	select {
@@ -100,7 +106,7 @@ func (r *review) serve(ctx context.Context, sys system, p pageSettings) error {
 		return err
 	case <-ctx.Done():
 	}
-	// What is under way is finished, and its locks are given back, unless a second signal comes.
+	// What is under way is finished, and its locks are released, unless a second signal comes.
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)

@@ -1,0 +1,84 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/internal/messagejson"
+)
+
+// actPatience is how long a person waits for other work that locks dead-lettered messages, and for a lock that another
+// program holds.
+const actPatience = 8 * time.Second
+
+// actTime bounds one action. It is finished, also when the browser goes away.
+const actTime = time.Minute
+
+func (s *Server) act(w http.ResponseWriter, r *http.Request) {
+	n, ok := s.sequence(w, r)
+	if !ok {
+		return
+	}
+	c, ok := s.command(w, r, r.PathValue("action"))
+	if !ok {
+		return
+	}
+	c.Expect = deadletter.Kind(r.PostForm.Get("verdict"))
+	ctx, cancel := s.background()
+	defer cancel()
+	ctx, cancelTime := context.WithTimeout(ctx, actTime)
+	defer cancelTime()
+	if !s.jobs.take(ctx, actPatience) {
+		s.fail(w, r, http.StatusConflict, "A plan is being applied, and it locks the messages that this needs. Nothing was done. Do it again when the plan is done.")
+		return
+	}
+	defer s.jobs.release()
+	var got deadletter.Outcome
+	_, err := s.options.Reviewer.Act(ctx, deadletter.Application{
+		Command: c, Pace: deadletter.Pace{Patience: actPatience}, Outcome: func(out deadletter.Outcome) { got = out },
+	}, n)
+	s.scan.invalidate()
+	if err != nil || got.Result == "" {
+		s.fail(w, r, http.StatusBadGateway, "It was not done: "+s.explain(err))
+		return
+	}
+	http.Redirect(w, r, "/outcomes/"+s.outcomes.keep(outcomePage{Outcome: got, Next: s.next(ctx, n), Why: c.Why}), http.StatusSeeOther)
+}
+
+// explain is what an error means for people. No error means that an action was cut off.
+func (s *Server) explain(err error) string {
+	if err == nil {
+		return "it was interrupted"
+	}
+	return s.options.Explain(err).Error()
+}
+
+// maxWhy bounds a reason, in characters.
+const maxWhy = 500
+
+// command reads the part that the forms of all actions have.
+func (s *Server) command(w http.ResponseWriter, r *http.Request, action string) (deadletter.Command, bool) {
+	a, known := deadletter.ParseAction(action)
+	c := deadletter.Command{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), maxWhy), Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
+	c.Actor, _ = s.guard.actor(r)
+	switch {
+	case !known:
+		s.fail(w, r, http.StatusNotFound, "There is no such action.")
+		return c, false
+	case strings.TrimSpace(c.Why) == "":
+		s.fail(w, r, http.StatusBadRequest, "Say why this is done: go back and fill in the reason.")
+		return c, false
+	}
+	if text := r.PostForm.Get("ttl"); text != "" {
+		ttl, err := messagejson.ParseDuration(text)
+		if err != nil || ttl <= 0 {
+			s.fail(w, r, http.StatusBadRequest, "A time to live is written like 24h or P1D.")
+			return c, false
+		}
+		c.Choice.NewTTL = ttl
+	}
+	return c, true
+}

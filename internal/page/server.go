@@ -29,7 +29,7 @@ type Options struct {
 	// what it receives. Defaults to none.
 	IdentityHeader string
 	// Announce is called with the path under which the next browser is let in, by New and whenever the one before was used.
-	// Whoever can read it can act. Needed with Write and without IdentityHeader.
+	// Anyone who can read it can act. Needed with Write and without IdentityHeader.
 	Announce func(path string)
 	// Explain turns an error into a sentence for people. Defaults to the text of the error.
 	Explain func(error) error
@@ -93,7 +93,9 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("POST /jobs/{id}/apply", s.applyPlan)
 	s.mux.HandleFunc("POST /jobs/{id}/stop", s.stopJob)
 	s.mux.HandleFunc("GET /history", s.history)
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, http.StatusNotFound, "There is no such page.") })
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusNotFound, "There is no such page.")
+	})
 	s.mux.Handle("GET /assets/", http.FileServerFS(files))
 }
 

@@ -89,6 +89,8 @@ func describe(r Result) string {
 		return text + " What is stored is unchanged. Keep it and discard this message, or send the correction under a new key."
 	case HashMissing:
 		return fmt.Sprintf("A document stands under the key %s (id %s) that carries no request hash this version can compare: %s", key, r.Commit.DocumentID, incomparable(*e))
+	case UnknownRecord:
+		return fmt.Sprintf("The record under the key %s (id %s) was written by another version of this program (%s), which this version cannot read. Process this message with that version.", key, r.Commit.DocumentID, e.Unknown)
 	case OtherKey:
 		return fmt.Sprintf("The document under id %s belongs to the key %s, and this message to the key %s. Look for a program that writes documents by itself.", r.Commit.DocumentID, e.Key, key)
 	case Blocked:

@@ -13,6 +13,8 @@ const (
 	EventCreated   EventKind = "created"
 	EventOwn       EventKind = "own_write"
 	EventDuplicate EventKind = "duplicate"
+	// EventRedelivered: an earlier delivery of this very message had committed it, as after a kill. It is no duplicate.
+	EventRedelivered EventKind = "redelivered"
 	// EventIgnored: the handler said that the message is none of its business. Reason is the handler's word for it.
 	EventIgnored EventKind = "ignored"
 	// EventConflict: other content stands under the key of the message. It is an alert. Run counts the conflicts on this

@@ -9,13 +9,15 @@ import (
 // A Judgement says what a commit came to. Every path that ends in "already committed" passes through [Judge].
 type Judgement int
 
-// The judgements. Only the first three mean that the documents of the message are known to be committed.
+// The judgements. Created, Own, Redelivered and Duplicate mean that the documents of the message are known to be committed.
 const (
 	// Created: this call created every document.
 	Created Judgement = iota + 1
 	// Own: the documents were created by an earlier try of this very delivery, whose answer was lost.
 	Own
-	// Duplicate: equal content was committed by another delivery.
+	// Redelivered: the documents were committed by an earlier delivery of this very message, by its sequence number.
+	Redelivered
+	// Duplicate: equal content was committed for another message.
 	Duplicate
 	// Conflict: other content stands under the key.
 	Conflict
@@ -27,6 +29,8 @@ const (
 	Blocked
 	// Incomplete: the stored order is equal, but some of its documents are missing.
 	Incomplete
+	// UnknownRecord: a record is stored that this version cannot read, so that neither equal nor different is known.
+	UnknownRecord
 )
 
 func (j Judgement) String() string {
@@ -35,6 +39,8 @@ func (j Judgement) String() string {
 		return "created"
 	case Own:
 		return "own write"
+	case Redelivered:
+		return "redelivered"
 	case Duplicate:
 		return "duplicate"
 	case Conflict:
@@ -47,12 +53,16 @@ func (j Judgement) String() string {
 		return "blocked"
 	case Incomplete:
 		return "incomplete"
+	case UnknownRecord:
+		return "unknown record"
 	}
 	return "not judged"
 }
 
 // Committed reports whether the judgement proves that the documents of the message are committed.
-func (j Judgement) Committed() bool { return j == Created || j == Own || j == Duplicate }
+func (j Judgement) Committed() bool {
+	return j == Created || j == Own || j == Redelivered || j == Duplicate
+}
 
 // Rehash computes the fingerprint of the incoming message by parameters that was stored with an earlier one.
 type Rehash func(fingerprint.Parameters) (fingerprint.Fingerprint, error)
@@ -70,10 +80,13 @@ func Judge(c Commit, o Outcome, rehash Rehash) Judgement {
 	return JudgeRecord(c, *o.Existing, rehash)
 }
 
-// JudgeRecord judges a message against the document that stands under its id.
+// JudgeRecord judges a message against the document that is stored under its id.
 func JudgeRecord(c Commit, r Record, rehash Rehash) Judgement {
 	if r.Key != "" && r.Key != c.Key.String() {
 		return OtherKey
+	}
+	if r.Unknown != "" {
+		return UnknownRecord // a newer version may mean something else by every other member
 	}
 	if r.Fingerprint == nil || r.Key == "" {
 		return HashMissing
@@ -94,8 +107,17 @@ func JudgeRecord(c Commit, r Record, rehash Rehash) Judgement {
 	if len(r.MissingParts) > 0 {
 		return Incomplete
 	}
-	if own {
+	switch {
+	case own:
 		return Own
+	case sameMessage(c, r):
+		return Redelivered
 	}
 	return Duplicate
+}
+
+// sameMessage reports whether a record was committed for the message of c itself. Sequence numbers are unique within a queue
+// only, so the time counts too; stores keep it to the second at least.
+func sameMessage(c Commit, r Record) bool {
+	return c.SequenceNumber != 0 && r.SequenceNumber == c.SequenceNumber && c.EnqueuedAt.Unix() == r.EnqueuedAt.Unix()
 }

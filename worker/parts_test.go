@@ -68,10 +68,10 @@ func TestANoteIsBoundedInTotal(t *testing.T) {
 func TestEveryJudgementAgainstAMessageIsDescribed(t *testing.T) {
 	r := Result{
 		Admitted: true, Commit: Commit{Key: identity.Text("1042"), DocumentID: "1042"},
-		Outcome: Outcome{Blocking: "line-7", Existing: &Record{Key: "77", MissingParts: []string{"line-3"}, Fingerprint: &fingerprint.Fingerprint{Hash: "aa"}}},
+		Outcome: Outcome{Blocking: "line-7", Existing: &Record{Key: "77", Unknown: "version 2", MissingParts: []string{"line-3"}, Fingerprint: &fingerprint.Fingerprint{Hash: "aa"}}},
 	}
 	for j, want := range map[Judgement]string{
-		Conflict: "aa", HashMissing: "no request hash", OtherKey: "77", Blocked: "line-7", Incomplete: "line-3",
+		Conflict: "aa", HashMissing: "no request hash", OtherKey: "77", Blocked: "line-7", Incomplete: "line-3", UnknownRecord: "version 2",
 	} {
 		r.Judgement = j
 		text := describe(r)
@@ -290,8 +290,8 @@ func TestALock(t *testing.T) {
 				require.Equal(t, tt.left, l.left())
 				require.Equal(t, tt.renew, l.untilRenewal())
 				require.Equal(t, tt.fresh, l.fresh())
-				l.renewed(time.Now(), wall(d))
-				require.Equal(t, d, l.left())
+				l.renewed(time.Now(), wall(5*d))
+				require.Equal(t, d, l.left(), "a longer lock than configured is not believed")
 				require.True(t, l.covers(10*time.Second))
 				time.Sleep(55 * time.Second)
 				require.False(t, l.covers(10*time.Second))

@@ -256,6 +256,9 @@ func (p *Pipeline) judge(r Result) Result {
 	case r.Judgement.Committed():
 		r.Cause, r.Reason, r.Detail = CauseCommitted, "", ""
 		return r
+	case r.Judgement == UnknownRecord:
+		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.StoredRecordUnknown, describe(r)
+		return r
 	case r.Judgement == 0:
 		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.ConflictUnread, "The store neither created the documents nor showed what stands in their way."
 		return r

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,8 +17,9 @@ import (
 	"github.com/orderworker/orderworker/worker/storetest"
 )
 
+// received is a message of its own, whatever its id.
 func received(id, body string) *azservicebus.ReceivedMessage {
-	return &azservicebus.ReceivedMessage{MessageID: id, Body: []byte(body), SequenceNumber: new(int64(7)), EnqueuedTime: new(time.Now())}
+	return &azservicebus.ReceivedMessage{MessageID: id, Body: []byte(body), SequenceNumber: new(rand.Int64N(1<<40) + 1), EnqueuedTime: new(time.Now())}
 }
 
 func newPipeline(t *testing.T, s worker.Store, h worker.HandlerFunc) *worker.Pipeline {

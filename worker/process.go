@@ -222,6 +222,8 @@ func (w *Worker) judged(d *delivery, r Result) {
 		w.observe(w.eventOf(EventCreated, d, r))
 	case r.Cause == CauseCommitted && r.Judgement == Own:
 		w.observe(w.eventOf(EventOwn, d, r))
+	case r.Cause == CauseCommitted && r.Judgement == Redelivered:
+		w.observe(w.eventOf(EventRedelivered, d, r))
 	case r.Cause == CauseCommitted:
 		w.observe(w.eventOf(EventDuplicate, d, r))
 	case r.Cause == CauseIgnored:

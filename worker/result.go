@@ -55,6 +55,8 @@ func reasonOf(j Judgement) string {
 		return reason.KeyCollision
 	case Blocked:
 		return reason.DocumentConflict
+	case UnknownRecord:
+		return reason.StoredRecordUnknown
 	case Incomplete:
 		return reason.DocumentsMissing
 	}

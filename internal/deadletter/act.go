@@ -205,7 +205,7 @@ func (r *Reviewer) process(ctx context.Context, l *DeadLetter, out Outcome) (Out
 	result := r.pipeline.Process(ctx, l.Received())
 	out.Charge, out.RetryAfter = result.Charge, result.RetryAfter
 	switch {
-	case result.Committed() && result.Judgement == worker.Duplicate:
+	case result.Committed() && (result.Judgement == worker.Duplicate || result.Judgement == worker.Redelivered):
 		return out.with(Duplicate, ""), true
 	case result.Committed():
 		return out.with(Applied, ""), true

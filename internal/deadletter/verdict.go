@@ -161,7 +161,7 @@ func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
 
 func kindOf(r worker.Result) Kind {
 	switch r.Judgement {
-	case worker.Created, worker.Own, worker.Duplicate:
+	case worker.Created, worker.Own, worker.Redelivered, worker.Duplicate:
 		return AlreadyApplied
 	case worker.Conflict:
 		return Conflict

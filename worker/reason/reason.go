@@ -29,14 +29,15 @@ const (
 
 // A message that was judged against the store, or that the store can never take.
 const (
-	ContentConflict   = "ContentConflict"   // the same key stands there with other content
-	StoredHashMissing = "StoredHashMissing" // a document stands there that has no request hash
-	KeyCollision      = "KeyCollision"      // another key's document stands under this id
-	DocumentConflict  = "DocumentConflict"  // a document other than the first exists already
-	ConflictUnread    = "ConflictUnread"    // the store refused the create but has no document to compare
-	DocumentsMissing  = "DocumentsMissing"  // the stored order lacks some of its documents
-	PartitionFull     = "PartitionFull"     // the logical partition is full
-	NeverStorable     = "NeverStorable"     // the store refuses this message for a cause of its own
+	ContentConflict     = "ContentConflict"     // the same key stands there with other content
+	StoredHashMissing   = "StoredHashMissing"   // a document stands there that has no request hash
+	StoredRecordUnknown = "StoredRecordUnknown" // a record is stored that only a newer version can read
+	KeyCollision        = "KeyCollision"        // another key's document stands under this id
+	DocumentConflict    = "DocumentConflict"    // a document other than the first exists already
+	ConflictUnread      = "ConflictUnread"      // the store refused the create but has no document to compare
+	DocumentsMissing    = "DocumentsMissing"    // the stored order lacks some of its documents
+	PartitionFull       = "PartitionFull"       // the logical partition is full
+	NeverStorable       = "NeverStorable"       // the store refuses this message for a cause of its own
 )
 
 // A message that the handler refused, or that kept failing.

@@ -196,7 +196,7 @@ func TestAStoreThatIgnoresItsContextDoesNotHoldTheWorker(t *testing.T) {
 
 		again := e.start(worker.Config{LockDuration: 30 * time.Second})
 		e.await(time.Minute, "drained", e.drained)
-		require.Equal(e, 1, e.count(worker.EventDuplicate))
+		require.Equal(e, 1, e.count(worker.EventRedelivered))
 		require.Equal(e, 1, e.mem.Creations("m"))
 		e.end(again)
 	})

@@ -51,7 +51,7 @@ EXPOSE 8080
 STOPSIGNAL SIGTERM
 
 # Container Apps and Kubernetes have probes of their own and do not look at this; docker and compose do.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 CMD ["/worker", "healthcheck"]
+HEALTHCHECK --interval=15s --timeout=10s --start-period=10s --retries=3 CMD ["/worker", "healthcheck"]
 
 # Exec form: a shell as the first process would swallow SIGTERM.
 ENTRYPOINT ["/worker"]

@@ -243,9 +243,13 @@ func TestAnotherProgramIsDeployedUnderItsOwnNames(t *testing.T) {
 	require.Equal(t, "payments", got["COSMOS_CONTAINER"])
 	require.Equal(t, "payments", got["OTEL_SERVICE_NAME"])
 	require.Equal(t, "ca-payments", app(t, "worker-production").Name)
-	for _, r := range resources(t, "worker-production", "") {
-		require.NotContains(t, r.Name, "orderworker", r.Type)
+	for _, snapshot := range []string{"worker-production", "telemetry"} {
+		for _, r := range resources(t, snapshot, "") {
+			require.NotContains(t, r.Name, "orderworker", r.Type)
+		}
 	}
+	database := one(t, "telemetry", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")
+	require.Equal(t, "ledger", at(t, database.Properties, "resource", "id"))
 	for _, path := range templates(t) {
 		for line := range strings.Lines(read(t, path)) {
 			named := strings.Contains(line, "name: 'orderworker") || strings.Contains(line, "-orderworker-")

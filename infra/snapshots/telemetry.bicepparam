@@ -1,6 +1,10 @@
 using '../main.bicep'
 
-// The telemetry agent, the fallbacks for roles, and an operator who sends too.
+// The telemetry agent, the fallbacks for roles, an operator who sends too, and another program than this repository's.
+param programName = 'payments'
+param queueName = 'payments'
+param databaseName = 'ledger'
+param containerName = 'payments'
 param environmentName = 'telemetry'
 param location = 'westeurope'
 param telemetryAgent = true

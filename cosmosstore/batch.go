@@ -40,19 +40,27 @@ func parseBatch(body []byte) []batchResult {
 }
 
 // blame is the order in which the classes of the operations decide. What lets the whole batch be sent again comes first.
-var blame = [...]class{contended, unavailable, ambiguous, exists, tooLarge, partitionFull, misconfigured, refused, unexpected}
+var blame = [...]class{contended, unavailable, ambiguous, exists, moved, absent, tooLarge, partitionFull, misconfigured, refused, unexpected}
 
-// judgeBatch says what a batch of n creates came to whose reply had this HTTP status. The first records operations create
+// opOf is the operation at an index of a batch that begins with creates.
+func opOf(index, creates int) operation {
+	if index < creates {
+		return opBatchCreate
+	}
+	return opBatchChange
+}
+
+// judgeBatch says what a batch of n operations, the first of them creates, came to whose reply had this HTTP status. The first records operations create
 // documents that can be judged. It is a pure function: only the codes of the operations count, and the HTTP status only
 // where it contradicts them.
-func judgeBatch(status int, results []batchResult, n, records int) batchVerdict {
+func judgeBatch(status int, results []batchResult, creates, n, records int) batchVerdict {
 	if len(results) != n {
 		return batchVerdict{class: unexpected}
 	}
 	classes := make([]class, n)
 	created := 0
 	for i, r := range results {
-		classes[i] = classify(opBatchCreate, r.answer(""))
+		classes[i] = classify(opOf(i, creates), r.answer(""))
 		if classes[i] == done {
 			created++
 		}

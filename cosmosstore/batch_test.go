@@ -46,14 +46,14 @@ func TestTheVerdictOnABatchComesFromItsOperations(t *testing.T) {
 			for i, c := range tt.codes {
 				results[i].Status = c
 			}
-			require.Equal(t, tt.want, judgeBatch(tt.status, results, tt.n, 1))
+			require.Equal(t, tt.want, judgeBatch(tt.status, results, tt.n, tt.n, 1))
 		})
 	}
 }
 
 func TestWithInboxRecordsTheFirstDocumentCanBeJudgedToo(t *testing.T) {
 	results := []batchResult{{Status: 424}, {Status: 409}, {Status: 424}}
-	require.Equal(t, batchVerdict{class: exists, index: 1}, judgeBatch(207, results, 3, 2))
+	require.Equal(t, batchVerdict{class: exists, index: 1}, judgeBatch(207, results, 3, 3, 2))
 }
 
 func TestBatchResultsAreReadFromAnyText(t *testing.T) {
@@ -75,7 +75,7 @@ func FuzzJudgeBatch(f *testing.F) {
 			t.Skip()
 		}
 		results := parseBatch(body)
-		v := judgeBatch(status, results, n, guards)
+		v := judgeBatch(status, results, n, n, guards)
 		require.NotZero(t, v.class)
 		all := json.Valid(body) && len(results) == n && status == 200
 		for _, r := range results {

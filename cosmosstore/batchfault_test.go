@@ -166,7 +166,7 @@ func TestABatchIsNeverSeenWithSomeOfItsLines(t *testing.T) {
 				}()
 			}
 			require.NoError(e.t, errors.Join(<-done, <-done))
-			r, err := e.store.Find(e.ctx(), key)
+			r, err := e.store.Find(e.ctx(), "", key)
 			require.NoError(e.t, err)
 			require.Empty(e.t, r.MissingParts)
 			found := 0
@@ -201,12 +201,12 @@ func TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent(t *testing.T) {
 		{"open brackets alone", []worker.Document{{Content: []byte(`{"a":` + strings.Repeat("[", 200_000) + "}")}}, reason.TooDeep},
 		{"a name twice", []worker.Document{{Content: []byte(`{"a":1,"a":2}`)}}, reason.DuplicateName},
 		{"a number that no double holds", []worker.Document{{Content: []byte(`{"a":1e999}`)}}, reason.NumberOutOfRange},
-		{"content that is an array", []worker.Document{{Content: []byte(`[1]`)}}, reason.InvalidDocuments},
+		{"content that is an array", []worker.Document{{Content: []byte(`[1]`)}}, reason.InvalidEffects},
 		{"content that is no JSON", []worker.Document{{Content: []byte(`{"a":}`)}}, reason.NotJSON},
-		{"content that is cut off", []worker.Document{{Content: []byte(`{"a":`)}}, reason.InvalidDocuments},
-		{"no content", []worker.Document{{Content: nil}}, reason.InvalidDocuments},
-		{"a negative time to live", []worker.Document{{Content: []byte(`{}`), TTL: -time.Second}}, reason.InvalidDocuments},
-		{"a time to live in fractions", []worker.Document{{Content: []byte(`{}`), TTL: 1500 * time.Millisecond}}, reason.InvalidDocuments},
+		{"content that is cut off", []worker.Document{{Content: []byte(`{"a":`)}}, reason.InvalidEffects},
+		{"no content", []worker.Document{{Content: nil}}, reason.InvalidEffects},
+		{"a negative time to live", []worker.Document{{Content: []byte(`{}`), TTL: -time.Second}}, reason.InvalidEffects},
+		{"a time to live in fractions", []worker.Document{{Content: []byte(`{}`), TTL: 1500 * time.Millisecond}}, reason.InvalidEffects},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

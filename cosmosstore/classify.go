@@ -11,6 +11,7 @@ const (
 	opCreate        operation = "create"
 	opBatch         operation = "batch"           // the whole batch, by its HTTP status
 	opBatchCreate   operation = "create in batch" // one create of a batch, by its own status
+	opBatchChange   operation = "change in batch" // one change of a batch, by its own status
 	opRead          operation = "read"
 	opReadContainer operation = "container read" // of account and container, before anything else
 )
@@ -44,6 +45,8 @@ const (
 	// refused: the service refused this request for a cause that its status does not tell. It may be this message or the
 	// whole store: a read of another document tells them apart.
 	refused
+	// moved: a document is no longer as it was read.
+	moved
 	// rolledBack: another operation of the batch failed.
 	rolledBack
 )
@@ -76,7 +79,7 @@ func classify(op operation, a answer) class {
 }
 
 func classifyStatus(op operation, a answer) class {
-	write := op == opCreate || op == opBatch || op == opBatchCreate
+	write := op == opCreate || op == opBatch || op == opBatchCreate || op == opBatchChange
 	switch a.status {
 	case http.StatusTooManyRequests:
 		return unavailable
@@ -102,13 +105,18 @@ func classifyStatus(op operation, a answer) class {
 			return misconfigured
 		}
 		return refused
+	case http.StatusPreconditionFailed:
+		if op == opBatchChange {
+			return moved
+		}
+		return refused
 	case http.StatusConflict:
-		if op == opCreate || op == opBatchCreate {
+		if op == opCreate || op == opBatchCreate || op == opBatchChange {
 			return exists
 		}
 		return unexpected
 	case http.StatusFailedDependency:
-		if op == opBatchCreate {
+		if op == opBatchCreate || op == opBatchChange {
 			return rolledBack
 		}
 		return unexpected
@@ -126,7 +134,7 @@ func classifyOther(op operation, status int) class {
 		good = http.StatusCreated
 	}
 	switch {
-	case status == good:
+	case status == good, op == opBatchChange && (status == http.StatusCreated || status == http.StatusNoContent):
 		return done
 	case status >= 500:
 		if op == opRead || op == opReadContainer {
@@ -157,7 +165,7 @@ func classifyNotFound(op operation, substatus int) class {
 		return lagging
 	case substatus == subSessionBehind:
 		return unavailable
-	case op == opRead && substatus != subOwnerMissing:
+	case (op == opRead || op == opBatchChange) && substatus != subOwnerMissing:
 		return absent
 	}
 	return misconfigured // a create, or the container itself, is not found: the container or the database is missing
@@ -165,7 +173,7 @@ func classifyNotFound(op operation, substatus int) class {
 
 // fixFor says what a person can do about a misconfigured answer.
 func fixFor(op operation, a answer) string {
-	write := op == opCreate || op == opBatch || op == opBatchCreate
+	write := op == opCreate || op == opBatch || op == opBatchCreate || op == opBatchChange
 	switch {
 	case a.failure == severalRegions:
 		return fixSeveralRegions

@@ -39,15 +39,25 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 	if err != nil {
 		return worker.Outcome{}, err
 	}
-	if s.opts.Lifetime.outlives(c.Documents[0].TTL) {
+	if len(c.Documents) > 0 && s.opts.Lifetime.outlives(c.Documents[0].TTL) {
 		s.shortLived.Do(func() { s.warnRetention(ctx, documentRetentionWarnings(s.opts, c.Documents[0])) })
 	}
-	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID}
+	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID, commit: c}
+	return k.run(ctx)
+}
+
+// run writes the plan, and again as long as that may help.
+func (k *committer) run(ctx context.Context) (worker.Outcome, error) {
 	for try := 1; try <= maxTries; try++ {
 		if try > 1 && !backoff.Sleep(ctx, k.pauseAfter(try-1)) {
 			break
 		}
-		k.last = s.write(ctx, sess, p)
+		if stale, err := k.resolveVersion(ctx); err != nil {
+			return worker.Outcome{}, err
+		} else if stale {
+			return k.commitStale(ctx)
+		}
+		k.last = k.store.write(ctx, k.sess, k.plan)
 		if o, end, err := k.step(ctx); end {
 			return o, err
 		}
@@ -60,7 +70,7 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 
 // pauseAfter is the pause after a write that is worth another try.
 func (k *committer) pauseAfter(try int) time.Duration {
-	if k.last.class == exists {
+	if k.last.class == exists && k.last.op != opBatchChange {
 		return conflictPause
 	}
 	return writeBackoff().Wait(try - 1)
@@ -73,6 +83,7 @@ type committer struct {
 	stats      *requestStats
 	plan       plan
 	documentID string
+	commit     worker.Commit
 	last       written
 	conflicts  int
 }
@@ -80,8 +91,11 @@ type committer struct {
 // step acts on the last write. End tells that the commit is over.
 func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err error) {
 	w := k.last
-	if w.op == opBatchCreate {
+	if w.op == opBatchCreate || w.op == opBatchChange {
 		k.stats.known() // the batch was rolled back, and its reply says so
+	}
+	if w.op == opBatchChange && (w.class == exists || w.class == moved || w.class == absent) {
+		return k.handleChange(ctx, w.index-len(k.plan.docs))
 	}
 	switch w.class {
 	case done:
@@ -149,6 +163,8 @@ func lostAnswer(ambiguous bool) string {
 func (k *committer) giveUp(ctx context.Context) error {
 	w := k.last
 	switch {
+	case w.op == opBatchChange && (w.class == exists || w.class == moved || w.class == absent) && ctx.Err() == nil:
+		return k.movedError(k.plan.changes[w.index-len(k.plan.docs)])
 	case w.class == exists && ctx.Err() == nil:
 		return k.unread(ctx)
 	case w.class == unexpected && ctx.Err() == nil:

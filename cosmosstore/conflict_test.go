@@ -212,12 +212,12 @@ func TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore(t *testing.T) {
 				e.faults.Add(fault.On(history.ReadDocument).Key("1").Always().Before(a))
 				again := commit("1", `{}`)
 				require.Equal(e.t, worker.Duplicate, judge(again, e.commit(again), `{}`), "the primary shows it")
-				_, err := e.store.Find(e.ctx(), "1")
+				_, err := e.store.Find(e.ctx(), "", "1")
 				require.NoError(e.t, err)
 				e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(fault.Reply(400, 0)))
 				_, err = e.store.Commit(e.ctx(), commit("1", `{}`))
 				require.Equal(e.t, reason.ConflictUnread, requireAs[*worker.UncertainError](e.t, err).Reason)
-				_, err = e.store.Find(e.ctx(), "1")
+				_, err = e.store.Find(e.ctx(), "", "1")
 				require.Equal(e.t, reason.ConflictUnread, requireAs[*worker.UncertainError](e.t, err).Reason)
 				require.True(e.t, e.commit(commit("2", `{}`)).Created)
 				require.NoError(e.t, e.store.Ready(e.ctx()))
@@ -262,7 +262,7 @@ func TestAStoreThatFailsWhileAConflictIsReadCondemnsNoMessage(t *testing.T) {
 				e.commit(commit("1", `{}`, lines(1)...))
 				e.faults.Add(fault.On(history.ReadDocument).Always().Before(tt.action))
 				_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(1)...))
-				_, errFind := e.store.Find(e.ctx(), "1")
+				_, errFind := e.store.Find(e.ctx(), "", "1")
 				for _, err := range []error{err, errFind} {
 					if tt.fatal {
 						requireAs[*worker.MisconfiguredError](e.t, err)
@@ -272,7 +272,7 @@ func TestAStoreThatFailsWhileAConflictIsReadCondemnsNoMessage(t *testing.T) {
 				}
 				e.faults.Clear()
 				e.faults.Add(fault.On(history.ReadDocument).Key("1~part.line-1").Always().Before(tt.action))
-				_, err = e.store.Find(e.ctx(), "1")
+				_, err = e.store.Find(e.ctx(), "", "1")
 				require.Error(e.t, err, "a part that cannot be read is not called missing")
 			})
 		})
@@ -310,7 +310,7 @@ func TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent(t *testing.T) {
 					e.faults.Add(fault.On(history.ExecuteBatch).Nth(2).Before(tt.primary))
 					struck++
 				}
-				r, err := e.store.Find(e.ctx(), "1")
+				r, err := e.store.Find(e.ctx(), "", "1")
 				require.Equal(e.t, struck, e.faults.Struck())
 				if tt.fails != nil {
 					tt.fails(e.t, err)

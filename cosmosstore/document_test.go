@@ -95,7 +95,7 @@ func TestTypesAndNamesThatCannotBe(t *testing.T) {
 				c.Documents = docs
 				_, err := e.store.Commit(e.ctx(), c)
 				u := requireAs[*worker.UnstorableError](e.t, err)
-				require.Equal(e.t, reason.InvalidDocuments, u.Reason)
+				require.Equal(e.t, reason.InvalidEffects, u.Reason)
 				require.Contains(e.t, u.Detail, "The handler returned ")
 				require.Zero(e.t, e.requests(history.CreateDocument)+e.requests(history.ExecuteBatch))
 			})
@@ -108,7 +108,7 @@ func TestTypesAndNamesThatCannotBe(t *testing.T) {
 			c.Documents[0].Type = "pk"
 			_, err := e.store.Commit(e.ctx(), c)
 			u := requireAs[*worker.UnstorableError](e.t, err)
-			require.Equal(e.t, reason.InvalidDocuments, u.Reason)
+			require.Equal(e.t, reason.InvalidEffects, u.Reason)
 			require.Contains(e.t, u.Detail, "/pk")
 			require.NoError(e.t, e.store.Ready(e.ctx()), "one message with an odd type stops no other")
 		})
@@ -122,7 +122,7 @@ func TestDocumentIDsThatAddressSomethingElseAreRefused(t *testing.T) {
 			c.DocumentID = id
 			_, err := e.store.Commit(e.ctx(), c)
 			require.Equal(e.t, reason.NeverStorable, requireAs[*worker.UnstorableError](e.t, err).Reason, "%q", id)
-			_, err = e.store.Find(e.ctx(), id)
+			_, err = e.store.Find(e.ctx(), "", id)
 			require.ErrorIs(e.t, err, worker.ErrNotFound, "%q", id)
 		}
 		require.Zero(e.t, e.requests(history.CreateDocument)+e.requests(history.ReadDocument))
@@ -146,7 +146,7 @@ func TestEveryOddKeyIsStoredAndReadBackOnItsConflict(t *testing.T) {
 			require.Equal(e.t, worker.Duplicate, judge(c, e.commit(c), body), "%q", key)
 			other := commit(key, `{"n":-1}`, lines(1)...)
 			require.Equal(e.t, worker.Conflict, judge(other, e.commit(other), `{"n":-1}`), "%q", key)
-			r, err := e.store.Find(e.ctx(), c.DocumentID)
+			r, err := e.store.Find(e.ctx(), "", c.DocumentID)
 			require.NoError(e.t, err)
 			require.Equal(e.t, c.Key.String(), r.Key)
 		}
@@ -180,7 +180,7 @@ func TestALargeSequenceNumberIsNotRounded(t *testing.T) {
 			c := commit(fmt.Sprintf("k%d", i), `{}`)
 			c.SequenceNumber = n
 			e.commit(c)
-			r, err := e.store.Find(e.ctx(), c.DocumentID)
+			r, err := e.store.Find(e.ctx(), "", c.DocumentID)
 			require.NoError(e.t, err)
 			require.Equal(e.t, n, r.SequenceNumber)
 		}
@@ -195,7 +195,7 @@ func TestATimeToLiveIsWrittenWhereItIsAskedFor(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		again := commit("1", `{}`, lines(0)...)
 		require.Equal(e.t, worker.Duplicate, judge(again, e.commit(again), `{}`), "the order does not expire")
-		r, err := e.store.Find(e.ctx(), "1")
+		r, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, []string{"note"}, r.Parts)
 		require.Empty(e.t, r.MissingParts, "the part did, as it was meant to")
@@ -260,7 +260,7 @@ func TestAConsumerHasDocumentsOfItsOwn(t *testing.T) {
 		b.DocumentID = b.Key.DocumentID()
 		require.True(e.t, e.commit(a).Created)
 		require.True(e.t, e.commit(b).Created)
-		r, err := e.store.Find(e.ctx(), identity.Key{Consumer: "billing", Kind: identity.String, Value: "1"}.DocumentID())
+		r, err := e.store.Find(e.ctx(), "", identity.Key{Consumer: "billing", Kind: identity.String, Value: "1"}.DocumentID())
 		require.NoError(e.t, err)
 		require.Equal(e.t, "1 for billing", r.Key)
 	})
@@ -268,12 +268,12 @@ func TestAConsumerHasDocumentsOfItsOwn(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
-		_, err := e.store.Find(e.ctx(), "1")
+		_, err := e.store.Find(e.ctx(), "", "1")
 		require.ErrorIs(e.t, err, worker.ErrNotFound)
 
 		c := commit("1", `{"amount":40}`, lines(12)...)
 		e.commit(c)
-		r, err := e.store.Find(e.ctx(), "1")
+		r, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, "1", r.DocumentID)
 		require.Equal(e.t, "order", r.Type)
@@ -290,7 +290,7 @@ func TestFind(t *testing.T) {
 
 		e.account.DeleteDocument(database, container, "1~part.line-3")
 		e.account.DeleteDocument(database, container, "1~part.line-11")
-		r, err = e.store.Find(e.ctx(), "1")
+		r, err = e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, []string{"line-3", "line-11"}, r.MissingParts)
 	})
@@ -301,7 +301,7 @@ func TestFindDoesNotCallADocumentAbsentBecauseOneReplicaLags(t *testing.T) {
 		e.commit(commit("0", `{}`))
 		e.account.SetLag(cosmosdb.Lag{By: 40 * time.Millisecond})
 		e.commit(commit("1", `{}`, lines(2)...))
-		r, err := e.store.Find(e.ctx(), "1")
+		r, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Empty(e.t, r.MissingParts)
 	})
@@ -333,7 +333,7 @@ func TestInboxRecords(t *testing.T) {
 		other := commit("1", `{"amount":41}`, lines(1)...)
 		require.Equal(e.t, worker.Conflict, judge(other, e.commit(other), `{"amount":41}`))
 
-		r, err := e.store.Find(e.ctx(), "1")
+		r, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, worker.Duplicate, worker.JudgeRecord(again, r, rehash(body)))
 	})
@@ -364,7 +364,7 @@ func TestAnInboxRecordThatHasExpiredLetsNothingBeAppliedTwice(t *testing.T) {
 		require.Equal(e.t, worker.Duplicate, judge(again, e.commit(again), body), "the order itself is still there")
 		other := commit("1", `{"amount":41}`, lines(1)...)
 		require.Equal(e.t, worker.Conflict, judge(other, e.commit(other), `{"amount":41}`))
-		r, err := e.store.Find(e.ctx(), "1")
+		r, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, "order", r.Type)
 		require.Equal(e.t, 2, e.account.Count(database, container))
@@ -407,7 +407,7 @@ func TestAnInboxRecordThatCannotBeReadIsDecidedByItsDocument(t *testing.T) {
 					other := commit("1", `{"amount":41}`, lines(2)...)
 					require.Equal(e.t, worker.Conflict, judge(other, e.commit(other), `{"amount":41}`))
 					hide(e, 1)
-					r, err := e.store.Find(e.ctx(), "1")
+					r, err := e.store.Find(e.ctx(), "", "1")
 					require.NoError(e.t, err)
 					require.Equal(e.t, again.Fingerprint.Hash, r.Fingerprint.Hash)
 				})
@@ -431,7 +431,7 @@ func TestTheNameAndTypeOfTheInboxRecordAreTaken(t *testing.T) {
 	inBubble(t, withInboxRecords(0), func(e *env) {
 		for _, d := range []worker.Document{{Name: "inbox-record", Type: "line", Content: []byte(`{}`)}, {Name: "a", Type: "inboxRecord", Content: []byte(`{}`)}} {
 			_, err := e.store.Commit(e.ctx(), commit("1", `{}`, d))
-			require.Equal(e.t, reason.InvalidDocuments, requireAs[*worker.UnstorableError](e.t, err).Reason)
+			require.Equal(e.t, reason.InvalidEffects, requireAs[*worker.UnstorableError](e.t, err).Reason)
 		}
 		_, err := e.store.Commit(e.ctx(), commit("1", `{}`, lines(99)...))
 		require.Equal(e.t, reason.TooLarge, requireAs[*worker.UnstorableError](e.t, err).Reason, "the inbox record is an operation too")

@@ -53,7 +53,7 @@ func TestTheServicesOwnSentenceIsQuotedWhereItNamesTheCause(t *testing.T) {
 					fault.On(history.ReadDocument).Always().Before(refuse), fault.On(history.ReadContainer).Always().Before(refuse))
 				_, one := e.store.Commit(e.ctx(), commit("1", `{}`))
 				_, several := e.store.Commit(e.ctx(), commit("1", `{}`, lines(1)...))
-				_, find := e.store.Find(e.ctx(), "1")
+				_, find := e.store.Find(e.ctx(), "", "1")
 				for _, err := range []error{one, several, find, e.store.Ready(e.ctx())} {
 					m := requireAs[*worker.MisconfiguredError](e.t, err)
 					require.Contains(e.t, m.Cause.Error(), tt.quoted)

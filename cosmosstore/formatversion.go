@@ -11,6 +11,8 @@ const (
 	memberState   = "state"
 	// stateCommitted is the state of every record that has none.
 	stateCommitted = "committed"
+	// stateStale is the state of a record whose message found an equal or newer version stored.
+	stateStale = "stale"
 )
 
 // maxQuoted bounds what is quoted of a stored value, in bytes.
@@ -30,7 +32,7 @@ func unknownFormat(request map[string]json.RawMessage) string {
 	if json.Unmarshal(version, &number) != nil || number != requestVersion {
 		return memberVersion + quoted(version)
 	}
-	if state, ok := request[memberState]; ok && stringOf(state) != stateCommitted {
+	if state, ok := request[memberState]; ok && stringOf(state) != stateCommitted && stringOf(state) != stateStale {
 		return memberState + quoted(state)
 	}
 	return ""

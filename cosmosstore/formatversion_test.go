@@ -44,7 +44,7 @@ func TestARecordOfAnUnknownFormatIsUnreadable(t *testing.T) {
 				o := e.commit(c)
 				require.NotNil(e.t, o.Existing)
 				require.Equal(e.t, tt.want, o.Existing.Unknown)
-				found, err := e.store.Find(e.ctx(), "x-1")
+				found, err := e.store.Find(e.ctx(), "", "x-1")
 				require.NoError(e.t, err)
 				require.Equal(e.t, tt.want, found.Unknown)
 				if tt.want != "" {
@@ -61,7 +61,7 @@ func TestADocumentOfSomebodyElseHasNoFormatToBeUnknown(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		for id, document := range map[string]string{"a": `{"id":"a","pk":"a"}`, "b": `{"id":"b","pk":"b","request":"x"}`, "c": `{"id":"c","pk":"c","request":null}`} {
 			require.NoError(e.t, e.account.Seed(database, container, document))
-			found, err := e.store.Find(e.ctx(), id)
+			found, err := e.store.Find(e.ctx(), "", id)
 			require.NoError(e.t, err)
 			require.Empty(e.t, found.Unknown)
 			c := commit(id, `{}`)
@@ -75,14 +75,14 @@ func TestTheProgramIsStoredInTheInboxRecord(t *testing.T) {
 		c := commit("1", `{}`, lines(1)...)
 		c.Program, c.ProgramVersion = "shop-payments", "1.4.0"
 		e.commit(c)
-		found, err := e.store.Find(e.ctx(), "1")
+		found, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, "shop-payments", found.Program)
 		require.Equal(e.t, "1.4.0", found.ProgramVersion)
 		require.Equal(e.t, "shop-payments", e.commit(commit("1", `{}`)).Existing.Program)
 
 		e.commit(commit("2", `{}`))
-		found, err = e.store.Find(e.ctx(), "2")
+		found, err = e.store.Find(e.ctx(), "", "2")
 		require.NoError(e.t, err)
 		require.Empty(e.t, found.Program)
 		require.NotContains(e.t, e.document("2")["request"], "program")

@@ -58,7 +58,7 @@ func TestHeadersWithoutSenseChangeNoJudgement(t *testing.T) {
 					again, odd := commit("1", body, lines(parts)...), commit("1", other, lines(parts)...)
 					require.Equal(e.t, worker.Duplicate, judge(again, e.commit(again), body))
 					require.Equal(e.t, worker.Conflict, judge(odd, e.commit(odd), other))
-					_, err := e.store.Find(e.ctx(), "1")
+					_, err := e.store.Find(e.ctx(), "", "1")
 					require.NoError(e.t, err)
 					require.NoError(e.t, e.store.Ready(e.ctx()))
 				})

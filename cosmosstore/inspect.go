@@ -37,17 +37,17 @@ type StoredDocument struct {
 	ModifiedAt time.Time
 }
 
-// Inspect returns what is stored for a document id, for people to look at, or [worker.ErrNotFound]. Its errors are those of
+// Inspect returns what is stored for a document id in a partition, or in its own when that is empty, for people to look at, or [worker.ErrNotFound]. Its errors are those of
 // [Store.Find].
-func (s *Store) Inspect(ctx context.Context, documentID string) (Inspection, error) {
+func (s *Store) Inspect(ctx context.Context, partition, documentID string) (Inspection, error) {
 	ctx, t := withStats(ctx)
-	i, err := s.inspect(ctx, documentID)
+	i, err := s.inspect(ctx, partition, documentID)
 	i.Calls, i.Charge = t.sum()
 	return i, err
 }
 
-func (s *Store) inspect(ctx context.Context, documentID string) (Inspection, error) {
-	l, err := s.lookup(ctx, documentID)
+func (s *Store) inspect(ctx context.Context, partition, documentID string) (Inspection, error) {
+	l, err := s.lookup(ctx, partition, documentID)
 	if err != nil {
 		return Inspection{}, err
 	}

@@ -15,13 +15,13 @@ import (
 
 func TestAnInspectionShowsEveryDocumentOfAKey(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
-		_, err := e.store.Inspect(e.ctx(), "1")
+		_, err := e.store.Inspect(e.ctx(), "", "1")
 		require.ErrorIs(e.t, err, worker.ErrNotFound)
 
 		c := commit("1", `{"amount":12345678901234567890}`, lines(2)...)
 		e.commit(c)
 		before := len(e.history.Events())
-		i, err := e.store.Inspect(e.ctx(), "1")
+		i, err := e.store.Inspect(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, c.Attempt, i.Record.Attempt)
 		require.Len(e.t, i.Documents, 3)
@@ -39,7 +39,7 @@ func TestAnInspectionShowsEveryDocumentOfAKey(t *testing.T) {
 		require.Positive(e.t, i.Charge)
 
 		e.account.DeleteDocument(database, container, "1~part.line-1")
-		i, err = e.store.Inspect(e.ctx(), "1")
+		i, err = e.store.Inspect(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Equal(e.t, []string{"line-1"}, i.Record.MissingParts)
 		require.Len(e.t, i.Documents, 2)
@@ -49,7 +49,7 @@ func TestAnInspectionShowsEveryDocumentOfAKey(t *testing.T) {
 func TestAnInspectionShowsAnInboxRecordOfItsOwn(t *testing.T) {
 	inBubble(t, setup{options: func(o *cosmosstore.Options) { o.InboxRecords = true }}, func(e *env) {
 		e.commit(commit("1", `{"a":1}`))
-		i, err := e.store.Inspect(e.ctx(), "1")
+		i, err := e.store.Inspect(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.Len(e.t, i.Documents, 2)
 		require.Nil(e.t, i.Documents[0].Content)
@@ -63,7 +63,7 @@ func TestAnInspectionOfAStoreThatIsDownFails(t *testing.T) {
 		e.commit(commit("1", `{}`))
 		e.faults.Add(fault.On(history.ReadDocument).Nth(2).Before(fault.Reply(503, 0)))
 		e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(fault.Reply(503, 0)))
-		_, err := e.store.Inspect(e.ctx(), "1")
+		_, err := e.store.Inspect(e.ctx(), "", "1")
 		requireAs[*worker.UnavailableError](e.t, err)
 	})
 }

@@ -106,7 +106,7 @@ func TestRecordsAndOrdersNeverMeet(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		want := entry(1, "done", time.Now())
 		require.NoError(t, e.store.Journal().Append(e.ctx(), want))
-		_, err := e.store.Find(e.ctx(), "~action."+want.ID)
+		_, err := e.store.Find(e.ctx(), "", "~action."+want.ID)
 		require.ErrorIs(t, err, worker.ErrNotFound, "a record lies in a partition of its own")
 		require.True(t, e.commit(commit("m1", `{"a":1}`)).Created)
 		require.Equal(t, []cosmosstore.JournalEntry{want}, all(t, e.store.Journal().Entries(e.ctx(), cosmosstore.JournalQuery{From: want.At})))

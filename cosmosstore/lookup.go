@@ -18,6 +18,7 @@ const againPause = 50 * time.Millisecond
 type lookup struct {
 	store      *Store
 	sess       *session
+	partition  string
 	documentID string
 	token      string // a session token, or "": reads see what the reply that carried it saw
 	ambiguous  bool   // a write of this call may have happened, which errors say
@@ -33,10 +34,10 @@ type found struct {
 // one looks for a document: by a read, and where that does not show it, since a replica or a region may lag behind, at the
 // primary.
 func (l lookup) one(ctx context.Context, id string) (found, error) {
-	g := l.store.read(ctx, l.sess, l.documentID, id, l.token)
+	g := l.store.read(ctx, l.sess, l.partition, id, l.token)
 	if g.class == refused && g.answer.status == http.StatusBadRequest && l.token != "" {
 		l.token = "" // a gateway that does not understand the token answers like this
-		g = l.store.read(ctx, l.sess, l.documentID, id, "")
+		g = l.store.read(ctx, l.sess, l.partition, id, "")
 	}
 	switch g.class {
 	case done:
@@ -55,7 +56,7 @@ func (l lookup) one(ctx context.Context, id string) (found, error) {
 // atPrimary is the last look for a document, after the last read came to g. When the primary gives no answer, as with a role
 // that allows no batches, an absence that two reads saw is believed.
 func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, error) {
-	p := l.store.readPrimary(ctx, l.sess, l.documentID, id)
+	p := l.store.readPrimary(ctx, l.sess, l.partition, id)
 	if d, ok := parseDocument(id, p.body); ok && p.class == done {
 		return found{d, p.body, p.session}, nil
 	}
@@ -79,7 +80,7 @@ func (l lookup) again(ctx context.Context, id string) (found, error) {
 	if !backoff.Sleep(ctx, againPause) {
 		return found{}, l.outOfTime(ctx)
 	}
-	g := l.store.read(ctx, l.sess, l.documentID, id, l.token)
+	g := l.store.read(ctx, l.sess, l.partition, id, l.token)
 	if d, ok := parseDocument(id, g.body); ok && g.class == done {
 		return found{d, g.body, g.session}, nil
 	}
@@ -131,7 +132,9 @@ func (l lookup) complete(ctx context.Context, r stored) (*worker.Record, error) 
 	if r.Unknown != "" { // what its parts are is not known either
 		return &r.Record, nil
 	}
-	if own {
+	if own && r.noDocuments {
+		r.Type, r.Content = "", nil
+	} else if own {
 		first, err := l.one(ctx, l.documentID)
 		if err != nil && !isUncertain(err) {
 			return nil, err

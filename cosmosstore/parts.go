@@ -65,7 +65,7 @@ func (l lookup) allStored(ctx context.Context, parts []string, attempt string) b
 	for i, name := range parts {
 		ids[i] = identity.PartDocumentID(l.documentID, name)
 	}
-	bodies := l.store.readAll(ctx, l.sess, l.documentID, ids, l.token)
+	bodies := l.store.readAll(ctx, l.sess, l.partition, ids, l.token)
 	for i, body := range bodies {
 		if d, ok := parseDocument(ids[i], body); !ok || !d.writtenBy(attempt) {
 			return false

@@ -25,8 +25,10 @@ const batchOverhead = len(`{"operationType":"Create","resourceBody":},`)
 type plan struct {
 	partition string
 	docs      []planned
-	// records is how many of docs, from the first, carry the request of the whole message, so that one that exists
-	// already can be judged: the inbox record, and if it is a document of its own the handler's first document too.
+	// changes are made in the same transaction, after docs are created.
+	changes []plannedChange
+	// records is how many of docs, from the first, carry the request of the whole message, so that one that stands in the
+	// way can be judged: the inbox record, and if it is a document of its own the handler's first document too.
 	records int
 	// rounded is how many numbers are kept as text too, and roundedBytes what they take. The error of a plan that is
 	// too large says so.
@@ -45,10 +47,11 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	if err := l.checkCommit(c); err != nil {
 		return plan{}, err
 	}
-	p := plan{partition: c.DocumentID, records: 1}
-	if l.inboxRecords {
-		p.records = 2
-		l.add(&p, "", envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: &requestMember{commit: c, at: now}, ttl: l.inboxRecordTTL})
+	p := plan{partition: c.PartitionKey(), records: min(1, len(c.Documents))}
+	if l.inboxRecords && !c.WithoutRecord {
+		p.records++
+		r := &requestMember{commit: c, at: now, stale: len(c.Documents) == 0 && len(c.Changes) == 0}
+		l.add(&p, "", envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: r, ttl: l.inboxRecordTTL})
 	}
 	for i, d := range c.Documents {
 		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, request: &requestMember{commit: c, at: now}}
@@ -65,6 +68,13 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 			return plan{}, storable.HandlerFault("document %q with a time to live that cannot be kept: %v", name, err)
 		}
 		l.add(&p, name, e)
+	}
+	for _, change := range c.Changes {
+		planned, err := l.planChange(c, change)
+		if err != nil {
+			return plan{}, err
+		}
+		p.changes = append(p.changes, planned)
 	}
 	return p, p.checkBounds()
 }
@@ -101,13 +111,18 @@ func (l layout) add(p *plan, name string, e envelope) {
 
 // checkCommit refuses a commit whose shape the container cannot hold.
 func (l layout) checkCommit(c worker.Commit) error {
-	if err := worker.CheckDocuments(c.Documents); err != nil {
-		return storable.HandlerFault("%v", err)
+	if len(c.Documents) > 0 {
+		if err := worker.CheckDocuments(c.Documents); err != nil {
+			return storable.HandlerFault("%v", err)
+		}
+	}
+	if err := l.checkRecord(c); err != nil {
+		return err
 	}
 	if problem := storable.IDProblem(c.DocumentID); problem != "" {
 		return storable.Never(reason.NeverStorable, "The document id %q %s. Take it from package identity.", c.DocumentID, problem)
 	}
-	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords) {
+	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords && !c.WithoutRecord) {
 		return &worker.MisconfiguredError{Fix: fixRecreate, Cause: &incompatibleError{fmt.Sprintf("a message needs %d documents in one "+
 			"transaction, and in a container with the partition key path /id every document is alone", len(c.Documents))}}
 	}
@@ -150,9 +165,9 @@ func typeProblem(name string, inboxRecords bool) string {
 
 // checkBounds holds the plan against the bounds of the service, before anything is sent: not every emulator does it.
 func (p plan) checkBounds() error {
-	if len(p.docs) > storable.MaxOperations {
-		return storable.Never(reason.TooLarge, "What the handler returned is %d documents, and the store takes %d in one transaction. Let it make fewer, or send the "+
-			"message in several, with keys of their own.", len(p.docs), storable.MaxOperations)
+	if n := p.operations(); n > storable.MaxOperations {
+		return storable.Never(reason.TooLarge, "What the handler returned is %d documents and changes, and the store takes %d in one transaction. Let it make fewer, or send the "+
+			"message in several, with keys of their own.", n, storable.MaxOperations)
 	}
 	for _, d := range p.docs {
 		if n := len(d.body) + systemBytes; n > storable.MaxBytes {
@@ -160,11 +175,17 @@ func (p plan) checkBounds() error {
 		}
 	}
 	if n := p.size(); n > storable.MaxBytes {
-		return storable.Never(reason.TooLarge, "The %d documents of the message would be a request of %d bytes, and the store takes %d. %s",
-			len(p.docs), n, storable.MaxBytes, p.sizeFix(n))
+		return storable.Never(reason.TooLarge, "The %d documents and changes of the message would be a request of %d bytes, and the store takes %d. %s",
+			p.operations(), n, storable.MaxBytes, p.sizeFix(n))
 	}
 	return nil
 }
+
+// operations is how many operations the plan takes in a transaction.
+func (p plan) operations() int { return len(p.docs) + len(p.changes) }
+
+// single reports whether the plan is one create, which needs no batch.
+func (p plan) single() bool { return len(p.docs) == 1 && len(p.changes) == 0 }
 
 // sizeFix says what can be done about a size that is over the bound.
 func (p plan) sizeFix(size int) string {
@@ -177,12 +198,15 @@ func (p plan) sizeFix(size int) string {
 
 // size is the number of bytes of the request that the plan becomes, or of the document when it is one.
 func (p plan) size() int {
-	if len(p.docs) == 1 {
+	if p.single() {
 		return len(p.docs[0].body) + systemBytes
 	}
 	total := 2
 	for _, d := range p.docs {
 		total += batchOverhead + escapedLength(d.body)
+	}
+	for _, c := range p.changes {
+		total += changeOverhead + escapedLength(c.body)
 	}
 	return total
 }

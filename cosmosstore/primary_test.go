@@ -86,17 +86,17 @@ func TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind(t *testing.T) {
 				e.commit(commit("2", `{}`, lines(2)...))
 				e.faults.Add(fault.On(history.ReadDocument).Always().Before(spoiled["404"]))
 				for _, key := range []string{"1", "2"} {
-					r, err := e.store.Find(e.ctx(), key)
+					r, err := e.store.Find(e.ctx(), "", key)
 					require.NoError(e.t, err)
 					require.Equal(e.t, []string{"line-1", "line-2"}, r.Parts)
 					require.Empty(e.t, r.MissingParts)
 				}
-				_, err := e.store.Find(e.ctx(), "3")
+				_, err := e.store.Find(e.ctx(), "", "3")
 				require.ErrorIs(e.t, err, worker.ErrNotFound)
 
 				e.faults.Clear()
 				e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(fault.Reply(403, 0)))
-				_, err = e.store.Find(e.ctx(), "3")
+				_, err = e.store.Find(e.ctx(), "", "3")
 				require.ErrorIs(e.t, err, worker.ErrNotFound, "a role that may not read in batches is told what reads tell")
 			})
 		})

@@ -15,6 +15,8 @@ type stored struct {
 	worker.Record
 	// expires are the times to live of its parts in seconds, by name, for those that have one.
 	expires map[string]int64
+	// noDocuments tells that the message created no documents.
+	noDocuments bool
 }
 
 // expired reports whether a part is gone because its time was up. A minute is left for clocks that differ.
@@ -75,6 +77,9 @@ func (d document) record() stored {
 		Fingerprint: fingerprintOf(req["hash"], req["parameters"]), SequenceNumber: wholeNumberOf(req["sequenceNumber"]),
 		EnqueuedAt: timeOf(req["enqueuedAt"]), CommittedAt: timeOf(req["committedAt"]),
 	}}
+	r.Stale = stringOf(req[memberState]) == stateStale
+	r.Outcome = req["outcome"]
+	r.noDocuments = string(req[memberDocuments]) == "0"
 	if r.CommittedAt.IsZero() {
 		r.CommittedAt = d.modifiedAt()
 	}

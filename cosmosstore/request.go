@@ -37,7 +37,7 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 	ctx, cancel := bounded(ctx, s.opts.OperationTimeout)
 	defer cancel()
 	var w written
-	if len(p.docs) == 1 {
+	if p.single() {
 		w = s.create(ctx, sess, p)
 	} else {
 		w = s.batch(ctx, sess, p)
@@ -47,6 +47,8 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 	case done:
 		s.standing.accepted()
 	case exists: // true only when the document is found
+	case moved, absent:
+		s.standing.answered()
 	default:
 		s.standing.doubt(w.op)
 	}
@@ -83,6 +85,9 @@ func (s *Store) batch(ctx context.Context, sess *session, p plan) written {
 	for _, d := range p.docs {
 		b.CreateItem(d.body, nil)
 	}
+	for _, c := range p.changes {
+		c.addTo(&b)
+	}
 	resp, err := sess.container.ExecuteTransactionalBatch(ctx, b, nil)
 	if err != nil && resp.RawResponse != nil {
 		err = nil // the reply came, and is not JSON: judgeBatch finds no results in it
@@ -103,10 +108,10 @@ func batchReply(resp *http.Response, p plan) written {
 		body = nil
 	}
 	results := parseBatch(body)
-	v := judgeBatch(a.status, results, len(p.docs), p.records)
+	v := judgeBatch(a.status, results, len(p.docs), p.operations(), p.records)
 	w.class, w.index = v.class, v.index
 	if v.index < len(results) && v.class != done && v.class != unexpected {
-		w.op, w.answer = opBatchCreate, results[v.index].answer(a.activity)
+		w.op, w.answer = opOf(v.index, len(p.docs)), results[v.index].answer(a.activity)
 	}
 	return w
 }

@@ -23,9 +23,14 @@ type requestMember struct {
 	at     time.Time // when it was committed
 	// part is the name of a further document. The document that carries the inbox record has none.
 	part string
+	// stale tells that nothing but the record is committed.
+	stale bool
 }
 
-// encode writes the member's value. The inbox record has the hash and the names of the parts; a part has the id of the first document.
+// memberDocuments is 0 in a record whose message created no documents, so that nobody looks for one.
+const memberDocuments = "documents"
+
+// encode writes the member's value. The guard carries the hash and the names of its parts; a part carries the id of its guard.
 func (r requestMember) encode(w *writer) {
 	c := r.commit
 	w.begin()
@@ -38,6 +43,7 @@ func (r requestMember) encode(w *writer) {
 	}
 	w.string("attempt", c.Attempt)
 	if r.part == "" {
+		r.encodeEffects(w)
 		encodeSequence(w, c.SequenceNumber)
 		encodeTime(w, "enqueuedAt", c.EnqueuedAt)
 	}
@@ -58,6 +64,19 @@ func encodeProgram(w *writer, name, version string) {
 	}
 	if version != "" {
 		w.string("programVersion", version)
+	}
+}
+
+// encodeEffects writes what the message came to, beside the documents that its parts name.
+func (r requestMember) encodeEffects(w *writer) {
+	if r.stale {
+		w.string(memberState, stateStale)
+	}
+	if len(r.commit.Outcome) > 0 {
+		w.raw("outcome", r.commit.Outcome)
+	}
+	if len(r.commit.Documents) == 0 {
+		w.number(memberDocuments, 0)
 	}
 }
 
@@ -92,7 +111,7 @@ func encodeTime(w *writer, name string, t time.Time) {
 
 // encodeParts writes the names of the further documents, and the times to live in seconds of those that may be gone one day.
 func (r requestMember) encodeParts(w *writer) {
-	parts := r.commit.Documents[1:]
+	parts := r.commit.Documents[min(1, len(r.commit.Documents)):]
 	if len(parts) == 0 {
 		return
 	}

@@ -60,7 +60,7 @@ func (s *standing) refuse(id string) (many bool) {
 
 // wholeWrite is the request of which an operation is a part.
 func wholeWrite(op operation) operation {
-	if op == opBatchCreate {
+	if op == opBatchCreate || op == opBatchChange {
 		return opBatch
 	}
 	return op

@@ -54,7 +54,7 @@ func TestAnAnswerThatIsExpectedIsNoFailedSpan(t *testing.T) {
 		e.commit(commit("2", `{}`, lines(2)...))
 		e.commit(commit("1", `{}`))
 		e.commit(commit("2", `{}`, lines(2)...))
-		_, err := e.store.Find(e.ctx(), "3")
+		_, err := e.store.Find(e.ctx(), "", "3")
 		require.ErrorIs(e.t, err, worker.ErrNotFound)
 		require.NoError(e.t, e.store.Ready(e.ctx()))
 		require.Empty(e.t, e.store.Check(e.ctx()))

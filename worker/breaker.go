@@ -147,7 +147,7 @@ func (b *breaker) report(p permit, r Result) Result {
 	b.mu.Lock()
 	var change breakerChange
 	b.heard = time.Now()
-	if r.Cause == CauseCommitted || r.Cause == CauseConflict || r.Cause == CauseUnstorable {
+	if r.Cause == CauseCommitted || r.Cause == CauseConflict || r.Cause == CauseUnstorable || r.Cause == CauseStateMoved {
 		b.suspects.cleared(p.sequence)
 	}
 	if p.epoch == b.epoch {
@@ -186,7 +186,7 @@ func (b *breaker) countLocked(p permit, r Result) breakerChange {
 			return b.openLocked(r.Err, fatal, r.RetryAfter)
 		}
 		b.cause = r.Err
-	case CauseCommitted, CauseConflict, CauseUnstorable:
+	case CauseCommitted, CauseConflict, CauseUnstorable, CauseStateMoved:
 		b.failures = 0
 		return b.provedLocked()
 	}

@@ -29,6 +29,9 @@ type Config struct {
 	// StoreTimeout bounds one call of the store, also when the store ignores its context. A commit starts only while the
 	// lock lasts at least this long. Defaults to 10s, or to a quarter of LockDuration when that is less.
 	StoreTimeout time.Duration
+	// LookFirst asks the store about every message before its handler runs, and not only about those that come again. It costs a
+	// read for each message, and spares what the handler calls the duplicates that other senders make. Defaults to false.
+	LookFirst bool
 	// DrainTimeout bounds how long [Worker.Run] lets messages finish after it was told to stop. What does not finish is
 	// given back within two more seconds. Defaults to 25s.
 	DrainTimeout time.Duration

@@ -15,8 +15,8 @@ const (
 	CauseConflict
 	// CauseUnstorable: the store can never take the message.
 	CauseUnstorable
-	// CauseInvalidDocuments: the handler returned documents that no store, or this one, can ever take.
-	CauseInvalidDocuments
+	// CauseInvalidEffects: the handler returned documents that no store, or this one, can ever take.
+	CauseInvalidEffects
 	// CauseHandlerError: the handler failed.
 	CauseHandlerError
 	// CauseHandlerPanic: the handler panicked.
@@ -39,11 +39,13 @@ const (
 	CauseLockLost
 	// CauseIgnored: the handler said that the message is none of its business, and nothing is stored.
 	CauseIgnored
+	// CauseStateMoved: what the handler read has changed meanwhile, so that it must run again.
+	CauseStateMoved
 )
 
 func (c Cause) String() string {
-	names := [...]string{"none", "committed", "refused", "rejected", "conflict", "unstorable", "invalid_documents", "handler_error", "handler_panic",
-		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost", "ignored"}
+	names := [...]string{"none", "committed", "refused", "rejected", "conflict", "unstorable", "invalid_effects", "handler_error", "handler_panic",
+		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost", "ignored", "state_moved"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
 	}
@@ -101,7 +103,7 @@ func decide(f facts) action {
 	switch f.cause {
 	case CauseCommitted, CauseIgnored:
 		return complete
-	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidDocuments:
+	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidEffects:
 		return deadLetter
 	case CauseHandlerError, CauseHandlerPanic, CauseUncertain:
 		if f.triesLeft && !f.stopping {
@@ -112,6 +114,15 @@ func decide(f facts) action {
 		// A handler that used up its time once would double it here, so its next try is another delivery's.
 		return giveUp(f)
 	case CauseRetryLater:
+		if f.stopping {
+			return giveBack(f)
+		}
+		if f.holdLeft {
+			return retry
+		}
+		return giveUp(f)
+	case CauseStateMoved:
+		// Somebody else was faster, which is nobody's fault. The handler runs again as long as the message may be held.
 		if f.stopping {
 			return giveBack(f)
 		}

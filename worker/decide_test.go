@@ -26,7 +26,7 @@ func TestDecide(t *testing.T) {
 		{"a message that its handler rejects is dead-lettered", first(facts{cause: CauseRejected}), deadLetter},
 		{"a message that the store contradicts is dead-lettered", first(facts{cause: CauseConflict}), deadLetter},
 		{"a message that can never be stored is dead-lettered", first(facts{cause: CauseUnstorable}), deadLetter},
-		{"a message for which the handler returns what can never be stored is dead-lettered", first(facts{cause: CauseInvalidDocuments, triesLeft: true}), deadLetter},
+		{"a message for which the handler returns what can never be stored is dead-lettered", first(facts{cause: CauseInvalidEffects, triesLeft: true}), deadLetter},
 		{"a message that cannot be admitted is dead-lettered while the worker stops", unknown(facts{cause: CauseRefused, stopping: true}), deadLetter},
 
 		{"a failed handler is tried again in place", first(facts{cause: CauseHandlerError, triesLeft: true}), retry},
@@ -95,7 +95,7 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 // everyFacts yields every combination, with causes beyond the known ones.
 func everyFacts() func(func(facts) bool) {
 	return func(yield func(facts) bool) {
-		for cause := Cause(-1); cause <= CauseIgnored+1; cause++ {
+		for cause := Cause(-1); cause <= CauseStateMoved+1; cause++ {
 			for bits := range 16 {
 				for _, d := range []uint32{0, 1, 9, 10, 11} {
 					f := facts{
@@ -113,10 +113,10 @@ func everyFacts() func(func(facts) bool) {
 
 func TestEveryCauseHasAName(t *testing.T) {
 	seen := map[string]bool{}
-	for c := CauseCommitted; c <= CauseIgnored; c++ {
+	for c := CauseCommitted; c <= CauseStateMoved; c++ {
 		require.NotEqual(t, "unknown", c.String())
 		require.False(t, seen[c.String()], c.String())
 		seen[c.String()] = true
 	}
-	require.Equal(t, "unknown", (CauseIgnored + 1).String())
+	require.Equal(t, "unknown", (CauseStateMoved + 1).String())
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/orderworker/orderworker/worker/fingerprint"
@@ -35,11 +36,22 @@ type Commit struct {
 	// Program and ProgramVersion name the program whose handler made Documents.
 	Program        string
 	ProgramVersion string
-	// Documents has the guard first. Its creation decides.
+	// Partition is the partition key value of everything that is committed. Empty means DocumentID.
+	Partition string
+	// Documents are created. The first one is the inbox record, unless the store keeps another. The creation of the record
+	// decides.
 	Documents []Document
+	// Changes, Version and Outcome are those of [Effects]. WithoutRecord tells that there is no inbox record.
+	Changes       []Change
+	Version       *Version
+	Outcome       []byte
+	WithoutRecord bool
 }
 
-// A Record is the guard document as the store has it.
+// PartitionKey returns the partition key value of everything that is committed.
+func (c Commit) PartitionKey() string { return cmp.Or(c.Partition, c.DocumentID) }
+
+// A Record is the inbox record as the store has it.
 type Record struct {
 	DocumentID string
 	// Key is the text of the key under which it was committed, empty when the document does not say.
@@ -60,6 +72,10 @@ type Record struct {
 	SequenceNumber int64
 	EnqueuedAt     time.Time
 	CommittedAt    time.Time
+	// Stale tells that the message was stale, so that nothing but the record was committed.
+	Stale bool
+	// Outcome is that of [Effects.Outcome].
+	Outcome []byte
 	// Parts are the names of the further documents committed with the guard.
 	Parts []string
 	// MissingParts are those of Parts that the store does not have, whoever took them away. Parts whose own TTL is over are
@@ -69,8 +85,10 @@ type Record struct {
 
 // An Outcome is what a store did with a [Commit].
 type Outcome struct {
-	// Created tells that this call created every document.
+	// Created tells that this call committed everything.
 	Created bool
+	// Stale tells that the document of the Version has an equal or greater one, and that this call committed the record alone.
+	Stale bool
 	// Existing is the guard document that stands in the way, to be judged. Nil when Created.
 	Existing *Record
 	// Blocking is the name of a document other than the guard that stands in the way although the guard does not.

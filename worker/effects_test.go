@@ -99,7 +99,7 @@ func TestEffectsThatContradictEachOtherAreTheHandlersFault(t *testing.T) {
 		e.send("1", `{}`)
 		w := e.start(worker.Config{})
 		e.await(time.Minute, "dead-lettered", func() bool { return len(e.deadLetters()) == 1 })
-		require.Equal(e, reason.InvalidDocuments, e.deadLetters()[0].DeadLetterReason)
+		require.Equal(e, reason.InvalidEffects, e.deadLetters()[0].DeadLetterReason)
 		require.Zero(e, e.mem.Len())
 		e.end(w)
 	})

@@ -101,6 +101,14 @@ func (r *recorded) Commit(ctx context.Context, c worker.Commit) (worker.Outcome,
 	return o, err
 }
 
+func (r *recorded) Find(ctx context.Context, partition, documentID string) (worker.Record, error) {
+	record, err := r.Store.Find(ctx, partition, documentID)
+	if err == nil {
+		r.log.Add(history.Event{Op: history.ReadDocument, Entity: "db/orders", Key: documentID, Partition: fmt.Sprintf("%q", documentID), Status: 200})
+	}
+	return record, err
+}
+
 // A running worker.
 type running struct {
 	*worker.Worker

@@ -15,6 +15,8 @@ const (
 	EventDuplicate EventKind = "duplicate"
 	// EventRedelivered: an earlier delivery of this very message had committed it, as after a kill. It is no duplicate.
 	EventRedelivered EventKind = "redelivered"
+	// EventStale: an equal or newer version is stored, so that nothing but the record of the message was committed.
+	EventStale EventKind = "stale"
 	// EventIgnored: the handler said that the message is none of its business. Reason is the handler's word for it.
 	EventIgnored EventKind = "ignored"
 	// EventConflict: other content stands under the key of the message. It is an alert. Run counts the conflicts on this

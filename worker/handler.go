@@ -13,6 +13,9 @@ import (
 // [admission.Message]; a test may fill in those that its handler reads.
 type Message = admission.Message
 
+// A State is a document that a handler reads with [Message.Read].
+type State = admission.State
+
 // A Handler turns a message into its [Effects]. It has no other effect, it never settles, and it may run more than once for
 // one message, also at the same time in two processes: only one of them gets its effects committed. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
 //

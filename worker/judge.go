@@ -31,6 +31,8 @@ const (
 	Incomplete
 	// UnknownRecord: a record is stored that this version cannot read, so that neither equal nor different is known.
 	UnknownRecord
+	// Stale: an equal or newer version is stored, and nothing but the record of this message was committed.
+	Stale
 )
 
 func (j Judgement) String() string {
@@ -55,13 +57,15 @@ func (j Judgement) String() string {
 		return "incomplete"
 	case UnknownRecord:
 		return "unknown record"
+	case Stale:
+		return "stale"
 	}
 	return "not judged"
 }
 
 // Committed reports whether the judgement proves that the documents of the message are committed.
 func (j Judgement) Committed() bool {
-	return j == Created || j == Own || j == Redelivered || j == Duplicate
+	return j == Created || j == Own || j == Redelivered || j == Duplicate || j == Stale
 }
 
 // Rehash computes the fingerprint of the incoming message by parameters that was stored with an earlier one.
@@ -70,6 +74,8 @@ type Rehash func(fingerprint.Parameters) (fingerprint.Fingerprint, error)
 // Judge says what the outcome of a commit means. It is a pure function: the order of its questions is the promise.
 func Judge(c Commit, o Outcome, rehash Rehash) Judgement {
 	switch {
+	case o.Stale:
+		return Stale
 	case o.Created:
 		return Created
 	case o.Existing == nil && o.Blocking != "":

@@ -72,7 +72,7 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelInfo, "worker started", true
 	case EventStopped:
 		return slog.LevelInfo, "worker stopped", true
-	case EventCreated, EventOwn, EventRedelivered, EventDuplicate:
+	case EventCreated, EventOwn, EventRedelivered, EventDuplicate, EventStale:
 		return slog.LevelDebug, "message committed", true
 	case EventIgnored:
 		return slog.LevelDebug, "message ignored", true

@@ -49,7 +49,7 @@ func TestEqualCopiesAreCompletedAndAnOddOneIsDeadLettered(t *testing.T) {
 		require.Len(e, properties[worker.PropertyArrivedHash], 64)
 		require.NotEqual(e, properties[worker.PropertyStoredHash], properties[worker.PropertyArrivedHash])
 
-		record, err := e.mem.Find(e.Context(), "1042")
+		record, err := e.mem.Find(e.Context(), "", "1042")
 		require.NoError(e, err)
 		require.JSONEq(e, `{"orderId":"1042","amount":40,"items":[1,2]}`, string(record.Content))
 		require.Len(e, e.logs.lines("content_conflict"), 1)
@@ -90,7 +90,7 @@ func TestFiftyCopiesAtFourWorkersMakeOneDocument(t *testing.T) {
 				workers := []*running{e.start(worker.Config{}), e.start(worker.Config{}), e.start(worker.Config{}), e.start(worker.Config{})}
 				e.await(time.Minute, "drained", e.drained)
 				require.Equal(e, 1, e.mem.Creations("cc-1"))
-				record, err := e.mem.Find(e.Context(), "cc-1")
+				record, err := e.mem.Find(e.Context(), "", "cc-1")
 				require.NoError(e, err)
 				wantDead := 1
 				if strings.Contains(string(record.Content), "41") {
@@ -127,10 +127,10 @@ func TestWhatCanNeverBeStoredIsDeadLetteredAtOnce(t *testing.T) {
 		}, want: reason.Rejected},
 		{name: "a message for which the handler returns nothing", handler: func(context.Context, worker.Message) (worker.Effects, error) {
 			return worker.Effects{}, nil
-		}, want: reason.InvalidDocuments, detail: "The handler returned no document"},
+		}, want: reason.InvalidEffects, detail: "The handler returned no effect"},
 		{name: "a message for which the handler returns a list", handler: func(context.Context, worker.Message) (worker.Effects, error) {
 			return worker.Create(worker.Document{Type: "order", Content: []byte(`[1]`)}), nil
-		}, want: reason.InvalidDocuments, detail: "not one JSON object"},
+		}, want: reason.InvalidEffects, detail: "not one JSON object"},
 		{name: "a message that the store can never take", fault: &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.PartitionFull, Detail: "The partition is full."}},
 			want: reason.PartitionFull, detail: "The partition is full."},
 		{name: "a document without a hash stands there", plant: &worker.Record{Key: "m", Type: "order", Content: []byte(`{"amount":40}`)}, want: reason.StoredHashMissing},

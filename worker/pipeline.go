@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -86,7 +87,7 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 	if r.Cause != 0 {
 		return r
 	}
-	record, err := p.find(ctx, r.Commit.DocumentID)
+	record, err := p.find(ctx, r.Commit.Partition, r.Commit.DocumentID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return r
@@ -102,20 +103,20 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 // Lookup returns the key of a message, whose body may be one that cannot be admitted, and what stands under that key. The
 // error is a [*reason.Refusal] when the message has no key, [ErrNotFound] when nothing is stored, or one of the store's.
 func (p *Pipeline) Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) (identity.Key, Record, error) {
-	key, refusal := p.admitter.Key(m)
+	key, partition, refusal := p.admitter.Key(m)
 	if refusal != nil {
 		return identity.Key{}, Record{}, refusal
 	}
-	record, err := p.find(ctx, key.DocumentID())
+	record, err := p.find(ctx, partition, key.DocumentID())
 	return key, record, err
 }
 
 // find asks the store for a record, within its time.
-func (p *Pipeline) find(ctx context.Context, documentID string) (Record, error) {
+func (p *Pipeline) find(ctx context.Context, partition, documentID string) (Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
 	defer cancel()
 	return supervised(ctx, p.crew, callGrace, func(ctx context.Context) (Record, error) {
-		return p.store.Find(ctx, documentID)
+		return p.store.Find(ctx, partition, documentID)
 	}, nil)
 }
 
@@ -133,6 +134,7 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 		MessageID:      message.MessageID,
 		SequenceNumber: message.SequenceNumber,
 		EnqueuedAt:     message.EnqueuedAt,
+		Partition:      message.Partition,
 		Program:        p.program,
 		ProgramVersion: p.version,
 	}}
@@ -142,32 +144,29 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	hctx, cancel := context.WithTimeoutCause(ctx, p.handlerTimeout, ErrHandlerTimeout)
 	defer cancel()
-	message := r.Message
+	message, reader := r.Message, &stateReader{store: p.store, partition: r.Commit.PartitionKey(), timeout: p.storeTimeout}
+	message.Reader = reader
+	r.HandlerRuns++
 	effects, err := supervised(hctx, p.crew, callGrace, func(ctx context.Context) (Effects, error) {
 		return p.handler.Handle(ctx, message)
 	}, nil)
 	r.stuck = cmp.Or(stuckIn(err), r.stuck)
+	r = reader.account(r)
 	if err != nil {
 		return r.handlerFailed(hctx, err)
 	}
 	r.Reason, r.Detail, r.Err, r.RetryAfter = "", "", nil, 0
-	if word := effects.Ignored(); word != "" && len(effects.Documents) == 0 {
-		r.Cause, r.Reason = CauseIgnored, word
-		return r
-	}
 	if err := checkEffects(effects); err != nil {
 		return r.effectsInvalid(hctx, err)
 	}
-	r.Cause, r.Commit.Documents = 0, effects.Documents
-	return r
-}
-
-// checkEffects finds what no store could make sense of. What else it takes to be stored is for the store to say.
-func checkEffects(e Effects) error {
-	if e.ignored != "" {
-		return errors.New("documents of a message that it ignores. Return one or the other")
+	if word := effects.Ignored(); word != "" {
+		r.Cause, r.Reason = CauseIgnored, word
+		return r
 	}
-	return CheckDocuments(e.Documents)
+	r.Cause, r.handled = 0, true
+	r.Commit.Documents, r.Commit.Changes, r.Commit.Version = effects.Documents, effects.Changes, effects.Version
+	r.Commit.Outcome, r.Commit.WithoutRecord = effects.Outcome, effects.withoutRecord
+	return r
 }
 
 // effectsInvalid is the result for documents that can never be stored. A handler whose context has ended may have returned
@@ -176,7 +175,7 @@ func (r Result) effectsInvalid(ctx context.Context, err error) Result {
 	if cause := context.Cause(ctx); cause != nil {
 		return r.interrupted(cause)
 	}
-	r.Cause, r.Reason, r.Err = CauseInvalidDocuments, reason.InvalidDocuments, err
+	r.Cause, r.Reason, r.Err = CauseInvalidEffects, reason.InvalidEffects, err
 	r.Detail = "The handler returned " + err.Error() + ". Mend the handler, and reprocess this message."
 	return r
 }
@@ -190,6 +189,9 @@ func (r Result) handlerFailed(ctx context.Context, err error) Result {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return r.interrupted(cause)
+	}
+	if isStoreError(err) {
+		return r.failed(ctx, err)
 	}
 	if e, ok := asRetry(err); ok {
 		r.Cause, r.Reason, r.RetryAfter = CauseRetryLater, reason.HandlerError, e.After
@@ -242,6 +244,25 @@ func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 	return p.judge(r)
 }
 
+// lookFirst asks the store whether the message was processed before, so that a message that comes again does not run its
+// handler again. It leaves Cause zero when nothing is stored; the commit decides in any case.
+func (p *Pipeline) lookFirst(ctx context.Context, r Result) Result {
+	r.looked = true
+	record, err := p.find(ctx, r.Commit.Partition, r.Commit.DocumentID)
+	switch {
+	case err == nil:
+		r.Outcome = Outcome{Existing: &record}
+		return p.judge(r)
+	case errors.Is(err, ErrNotFound):
+		return r
+	}
+	if failed := r.failed(ctx, err); failed.Cause != CauseUncertain {
+		failed.looked = false
+		return failed
+	}
+	return r // the commit of this message will tell more
+}
+
 // judge says what the outcome means.
 func (p *Pipeline) judge(r Result) Result {
 	r.Err, r.RetryAfter = nil, 0
@@ -289,12 +310,19 @@ func (r Result) failed(ctx context.Context, err error) Result {
 	r.Err = err
 	if e, ok := errors.AsType[*UnstorableError](err); ok {
 		r.Cause, r.Reason, r.Detail = CauseUnstorable, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store can never take this message: "+errorText(e.Cause)+".")
-		if e.Reason == reason.InvalidDocuments {
-			r.Cause = CauseInvalidDocuments
+		if e.Reason == reason.InvalidEffects {
+			r.Cause = CauseInvalidEffects
 		}
 		return r
 	}
+	if e, ok := errors.AsType[*StateMovedError](err); ok {
+		r.Cause, r.Reason, r.handled = CauseStateMoved, reason.StateKeptChanging, false
+		r.Detail = fmt.Sprintf("Document %q kept changing between the handler's read and the commit: the handler ran %d times. Nothing of this message "+
+			"was stored. Let fewer messages change one document at a time, and reprocess this message.", e.Document, r.HandlerRuns)
+		return r
+	}
 	if e, ok := errors.AsType[*UncertainError](err); ok {
+		r.handled = r.handled && len(r.Commit.Changes) == 0 // what it depends on may have come meanwhile
 		r.Cause, r.Reason, r.Detail = CauseUncertain, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store could not commit this message: "+errorText(e.Cause)+".")
 		return r
 	}

@@ -149,8 +149,8 @@ func TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault(t *testing.T) {
 			s := storetest.NewFaulty(storetest.NewMem())
 			p := newPipeline(t, s, func(context.Context, worker.Message) (worker.Effects, error) { return worker.Create(documents...), nil })
 			r := p.Process(t.Context(), received("m", `{"n":1}`))
-			require.Equal(t, worker.CauseInvalidDocuments, r.Cause)
-			require.Equal(t, reason.InvalidDocuments, r.Reason)
+			require.Equal(t, worker.CauseInvalidEffects, r.Cause)
+			require.Equal(t, reason.InvalidEffects, r.Reason)
 			require.Contains(t, r.Detail, "The handler returned ")
 			require.Zero(t, s.Commits(), "the store was not asked")
 		})
@@ -170,9 +170,9 @@ func TestAHandlerThatReturnsNothingSinceItsTimeIsUpIsSlowAndNotAtFault(t *testin
 func TestWhatAStoreRefusesOfTheDocumentsThemselvesIsTheHandlersFault(t *testing.T) {
 	s := storetest.NewFaulty(storetest.NewMem())
 	s.OnCommit(func(int, worker.Commit) *storetest.Fault {
-		return &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.InvalidDocuments, Detail: "The handler returned a reserved type."}}
+		return &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.InvalidEffects, Detail: "The handler returned a reserved type."}}
 	})
-	require.Equal(t, worker.CauseInvalidDocuments, newPipeline(t, s, nil).Process(t.Context(), received("m", `{"n":1}`)).Cause)
+	require.Equal(t, worker.CauseInvalidEffects, newPipeline(t, s, nil).Process(t.Context(), received("m", `{"n":1}`)).Cause)
 }
 
 func TestTheWordOfARejectionIsMadeOfLettersAndDigits(t *testing.T) {

@@ -8,6 +8,13 @@ import (
 	"github.com/orderworker/orderworker/internal/backoff"
 )
 
+// movedBase and movedMax bound the wait before the handler runs again because what it read has changed. Many messages may
+// change one document, and only one of them can be first each time.
+const (
+	movedBase = 20 * time.Millisecond
+	movedMax  = 2 * time.Second
+)
+
 // maxHold bounds how long a message is held in one delivery.
 const maxHold = 24 * time.Hour
 
@@ -108,11 +115,14 @@ func (w *Worker) factsOf(d *delivery, r Result, try int, held time.Duration) fac
 
 // pass asks the handler for documents unless there are some from an earlier try, and commits them.
 func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
-	if len(r.Commit.Documents) == 0 {
+	if !r.looked && (w.config.LookFirst || d.message.DeliveryCount > 1) {
+		r = w.underPermit(ctx, d, r, w.pipeline.lookFirst)
+	}
+	if r.Cause == 0 && !r.handled {
 		r = w.pipeline.handle(ctx, r)
 	}
 	if r.Cause == 0 {
-		r = w.commit(ctx, d, r)
+		r = w.underPermit(ctx, d, r, w.pipeline.commit)
 	}
 	w.panicked(d, r)
 	return r
@@ -131,8 +141,8 @@ func (w *Worker) panicked(d *delivery, r Result) {
 	}
 }
 
-// commit waits for a permit, makes sure of the lock, and commits.
-func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
+// underPermit waits for a permit, makes sure of the lock, and makes a call of the store.
+func (w *Worker) underPermit(ctx context.Context, d *delivery, r Result, call func(context.Context, Result) Result) Result {
 	p, err := w.permit(ctx, d)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -148,7 +158,7 @@ func (w *Worker) commit(ctx context.Context, d *delivery, r Result) Result {
 		}
 		return w.breaker.report(p, r)
 	}
-	return w.breaker.report(p, w.pipeline.commit(ctx, r))
+	return w.breaker.report(p, call(ctx, r))
 }
 
 // permit waits until the commit of d may start. It does not wait beyond the time that the message may be held for, if the
@@ -174,6 +184,9 @@ func (w *Worker) holdFor(d *delivery) time.Duration {
 // waitFor returns the wait before the next try: what was asked for, or full jitter. A handler that asks for more than is left
 // of this delivery gets that: given back at once, the message would come straight back, and spend all deliveries.
 func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
+	if r.Cause == CauseStateMoved {
+		return backoff.Policy{Base: movedBase, Max: movedMax}.Wait(r.HandlerRuns - 1)
+	}
 	wait := w.config.Retry.backoff().Wait(try - 1)
 	if r.Cause == CauseRetryLater && r.RetryAfter > 0 {
 		return max(min(r.RetryAfter, left-1), 1)
@@ -220,6 +233,8 @@ func (w *Worker) judged(d *delivery, r Result) {
 	switch {
 	case r.Cause == CauseCommitted && r.Judgement == Created:
 		w.observe(w.eventOf(EventCreated, d, r))
+	case r.Cause == CauseCommitted && r.Judgement == Stale:
+		w.observe(w.eventOf(EventStale, d, r))
 	case r.Cause == CauseCommitted && r.Judgement == Own:
 		w.observe(w.eventOf(EventOwn, d, r))
 	case r.Cause == CauseCommitted && r.Judgement == Redelivered:

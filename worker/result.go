@@ -26,6 +26,8 @@ type Result struct {
 	ArrivedHash string
 	// Differences are the paths at which a conflict differs, without values, bounded in number.
 	Differences []fingerprint.Difference
+	// HandlerRuns counts the runs of the handler: more than one when what it read had changed before the commit.
+	HandlerRuns int
 	// RetryAfter is the wait that the handler or the store asked for.
 	RetryAfter time.Duration
 	// Err is the error behind Cause, if there is one.
@@ -36,6 +38,10 @@ type Result struct {
 
 	// stuck is open while a call of the handler or the store, that did not return in time, still runs.
 	stuck <-chan struct{}
+	// handled tells that Commit holds the effects of the handler.
+	handled bool
+	// looked tells that the store was asked before the handler ran.
+	looked bool
 }
 
 // Committed reports whether the documents of the message are known to be committed.

@@ -42,7 +42,7 @@ func (s *shortMemory) Commit(_ context.Context, c worker.Commit) (worker.Outcome
 	return worker.Outcome{Created: true, Calls: 1}, nil
 }
 
-func (s *shortMemory) Find(context.Context, string) (worker.Record, error) {
+func (s *shortMemory) Find(context.Context, string, string) (worker.Record, error) {
 	return worker.Record{}, worker.ErrNotFound
 }
 func (s *shortMemory) Ready(context.Context) error { return nil }
@@ -107,4 +107,8 @@ func TestHoursOfSmallFaultsLeaveNothingBehind(t *testing.T) {
 		require.NoError(t, <-done)
 		time.Sleep(time.Hour)
 	})
+}
+
+func (s *shortMemory) Read(context.Context, string, string) (worker.State, error) {
+	return worker.State{}, worker.ErrNotFound
 }

@@ -14,8 +14,11 @@ type Store interface {
 	// nonce while ctx allows, and reports what remains as one of the errors of this package; any other error counts as an
 	// [UnavailableError], which blames no message. It is safe for concurrent use, also for one key from many processes.
 	Commit(ctx context.Context, c Commit) (Outcome, error)
-	// Find returns the record under a document id, or ErrNotFound.
-	Find(ctx context.Context, documentID string) (Record, error)
+	// Find returns the record of a document id in a partition, or ErrNotFound. An empty partition is the document id's own.
+	Find(ctx context.Context, partition, documentID string) (Record, error)
+	// Read returns a document of a partition by its own id, or ErrNotFound. It sees every commit that this store has made
+	// or read before.
+	Read(ctx context.Context, partition, id string) (State, error)
 	// Ready reports whether the store can be used at all: nil, or an [UnavailableError] or [MisconfiguredError]. It is
 	// called rarely, and by one goroutine at a time.
 	Ready(ctx context.Context) error
@@ -58,6 +61,19 @@ type UnstorableError struct {
 
 func (e *UnstorableError) Error() string { return e.Reason + ": " + e.Detail }
 func (e *UnstorableError) Unwrap() error { return e.Cause }
+
+// StateMovedError means that a document is no longer as the handler read it: its ETag, a condition of a patch or its
+// existence. Nothing was committed, and the handler runs again on what is stored now. It trips nothing.
+type StateMovedError struct {
+	// Document is the id of the document.
+	Document string
+	Cause    error
+}
+
+func (e *StateMovedError) Error() string {
+	return fmt.Sprintf("document %q has changed since it was read: %v", e.Document, e.Cause)
+}
+func (e *StateMovedError) Unwrap() error { return e.Cause }
 
 // UncertainError means that this message, and not the store as a whole, could not be committed or judged for a cause that
 // may pass: a lagging replica, an expiring document, an answer without sense. The message is given back, and at its last

@@ -67,7 +67,7 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 		faults = append(faults, err)
 	}
 	counter(&t.received, "messaging.client.consumed.messages", "{message}", "Messages received")
-	counter(&t.outcomes, "orderworker.outcomes", "{message}", "Messages completed, by outcome: created, own_write, redelivered, duplicate, ignored")
+	counter(&t.outcomes, "orderworker.outcomes", "{message}", "Messages completed, by outcome: created, own_write, redelivered, duplicate, stale, ignored")
 	counter(&t.conflicts, "orderworker.content_conflicts", "{message}", "Alert: messages under whose key other content is stored")
 	counter(&t.deadLettered, "orderworker.dead_lettered", "{message}", "Messages dead-lettered, by reason")
 	counter(&t.abandoned, "orderworker.abandoned", "{message}", "Messages given back, by cause")
@@ -110,7 +110,7 @@ func (t *telemetry) Observe(e Event) {
 		one(t.received, attrSystem.String("servicebus"), attrOperation.String("receive"))
 		t.inFlight.Add(ctx, 1, metric.WithAttributes(t.queue))
 		t.lag.Record(ctx, e.Lag.Seconds(), metric.WithAttributes(t.queue))
-	case EventCreated, EventOwn, EventRedelivered, EventDuplicate:
+	case EventCreated, EventOwn, EventRedelivered, EventDuplicate, EventStale:
 		one(t.outcomes, attrOutcome.String(string(e.Kind)))
 	case EventIgnored:
 		one(t.outcomes, attrOutcome.String(string(e.Kind)), attrReason.String(e.Reason))

@@ -103,8 +103,8 @@ func (m mortalStore) Commit(ctx context.Context, c worker.Commit) (worker.Outcom
 	return call(m.p, "commit", func() (worker.Outcome, error) { return m.Store.Commit(ctx, c) })
 }
 
-func (m mortalStore) Find(ctx context.Context, id string) (worker.Record, error) {
-	return call(m.p, "find", func() (worker.Record, error) { return m.Store.Find(ctx, id) })
+func (m mortalStore) Find(ctx context.Context, partition, id string) (worker.Record, error) {
+	return call(m.p, "find", func() (worker.Record, error) { return m.Store.Find(ctx, "", id) })
 }
 
 type mortalLedger struct {

@@ -78,10 +78,17 @@ func IDProblem(id string) string {
 
 // HandlerFault is the error for documents that no message could make storable: the handler made them so.
 func HandlerFault(format string, args ...any) error {
-	return Never(reason.InvalidDocuments, "The handler returned "+format+". Fix the handler, and reprocess this message.", args...)
+	return Never(reason.InvalidEffects, "The handler returned "+format+". Fix the handler, and reprocess this message.", args...)
 }
 
 // Never is the error for a message that can never be stored, with a code of package reason.
 func Never(code, format string, args ...any) error {
 	return &worker.UnstorableError{Reason: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// TargetMissing is the error for a patch of a document that is not stored. It may come later, as when messages overtake each
+// other, so the message is tried again.
+func TargetMissing(id string) error {
+	return &worker.UncertainError{Reason: reason.ChangeTargetMissing, Detail: fmt.Sprintf("Document %q, which the message changes, is not stored. "+
+		"Nothing of this message was stored. When the document has come, or was created by hand, reprocess this message.", id)}
 }

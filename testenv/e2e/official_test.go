@@ -213,7 +213,7 @@ func (o *official) ended(id string) (string, bool) {
 
 func (o *official) record(t *testing.T, key string) worker.Record {
 	t.Helper()
-	r, err := o.store.Find(t.Context(), identity.Text(o.prefix+key).DocumentID())
+	r, err := o.store.Find(t.Context(), "", identity.Text(o.prefix+key).DocumentID())
 	require.NoError(t, err)
 	return r
 }

@@ -15,7 +15,7 @@ type completion struct {
 }
 
 // judgement is a moment at which one delivery can have learnt that the documents are committed: a create that went through,
-// or a read of the document after a create was refused. One moment serves one delivery.
+// or a read that showed the document. One moment serves one delivery.
 type judgement struct {
 	// since is the position of the create, at is that of the create or of the read.
 	since, at int
@@ -75,18 +75,12 @@ func completions(m *message) []*completion {
 // judgements finds the moments in the events of one document.
 func judgements(events []Event) []judgement {
 	var found []judgement
-	refused := 0
 	for _, e := range events {
 		switch {
 		case len(created(e)) > 0:
 			found = append(found, judgement{since: e.Seq, at: e.Seq})
 		case read(e):
-			if refused == 0 {
-				continue
-			}
-			found = append(found, judgement{since: refused, at: e.Seq})
-		case refusedCreate(e):
-			refused = e.Seq
+			found = append(found, judgement{since: e.Seq, at: e.Seq})
 		}
 	}
 	return found
@@ -96,17 +90,6 @@ func judgements(events []Event) []judgement {
 // that succeeds without an effect. A reply that a fault made up has a note.
 func read(e Event) bool {
 	return e.Status == http.StatusOK && (e.Op == ReadDocument || e.Op == ExecuteBatch && !e.Effect && e.Note == "")
-}
-
-// refusedCreate reports whether a create was answered that something is stored there. The answer to a batch holds that inside.
-func refusedCreate(e Event) bool {
-	switch e.Op {
-	case CreateDocument:
-		return e.Status == http.StatusConflict
-	case ExecuteBatch:
-		return e.Status == http.StatusConflict || e.Status == http.StatusMultiStatus || e.Status == http.StatusOK
-	}
-	return false
 }
 
 // match gives each judgement to the delivery that was open at the time and was completed first.

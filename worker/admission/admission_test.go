@@ -150,12 +150,12 @@ func TestRehashSaysWhyItCannot(t *testing.T) {
 
 func TestTheKeyOfAMessageWhoseBodyIsUnreadable(t *testing.T) {
 	m := simple("1042", "<order/>")
-	key, refusal := newAdmitter(t, admission.Config{}).Key(m)
+	key, _, refusal := newAdmitter(t, admission.Config{}).Key(m)
 	require.Nil(t, refusal)
 	require.Equal(t, identity.Text("1042"), key)
-	_, refusal = newAdmitter(t, admission.Config{KeySource: admission.FromBody("/id")}).Key(m)
+	_, _, refusal = newAdmitter(t, admission.Config{KeySource: admission.FromBody("/id")}).Key(m)
 	require.Equal(t, reason.NotJSON, refusal.Reason)
-	key, refusal = newAdmitter(t, admission.Config{KeySource: admission.FromBody("/id")}).Key(simple("x", `{"id":"7"}`))
+	key, _, refusal = newAdmitter(t, admission.Config{KeySource: admission.FromBody("/id")}).Key(simple("x", `{"id":"7"}`))
 	require.Nil(t, refusal)
 	require.Equal(t, identity.Text("7"), key)
 }
@@ -181,7 +181,7 @@ func TestNoMessageAtAll(t *testing.T) {
 		a := newAdmitter(t, admission.Config{KeySource: source})
 		_, refusal := a.Admit(nil)
 		require.NotNil(t, refusal)
-		_, refusal = a.Key(nil)
+		_, _, refusal = a.Key(nil)
 		require.NotNil(t, refusal)
 	}
 }

@@ -62,19 +62,27 @@ func (a *Admitter) Admit(m *azservicebus.ReceivedMessage) (Message, *reason.Refu
 		}
 	}
 	msg.DocumentID = msg.Key.DocumentID()
+	var refusal *reason.Refusal
+	if msg.Partition, refusal = a.partition(m, msg.Key, msg.Body); refusal != nil {
+		return Message{}, refusal
+	}
 	return msg, nil
 }
 
-// Key returns the key of a message whose body may be unreadable, for people who look at dead letters.
-func (a *Admitter) Key(m *azservicebus.ReceivedMessage) (identity.Key, *reason.Refusal) {
+// Key returns the key of a message whose body may be unreadable, and its partition, for people who look at dead letters.
+func (a *Admitter) Key(m *azservicebus.ReceivedMessage) (key identity.Key, partition string, refusal *reason.Refusal) {
 	if m == nil {
 		m = &azservicebus.ReceivedMessage{}
 	}
-	if a.keyInBody(m) {
+	if a.keyInBody(m) || a.cfg.Partition.FromBody() {
 		msg, refusal := a.Admit(m)
-		return msg.Key, refusal
+		return msg.Key, msg.Partition, refusal
 	}
-	return a.key(m, nil, nil)
+	if key, refusal = a.key(m, nil, nil); refusal != nil {
+		return key, "", refusal
+	}
+	partition, refusal = a.partition(m, key, nil)
+	return key, partition, refusal
 }
 
 func (a *Admitter) keyInBody(m *azservicebus.ReceivedMessage) bool {

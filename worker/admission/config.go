@@ -46,6 +46,9 @@ type Config struct {
 	// Consumer becomes part of the key. Give one to each of several consumers that share a container, whatever queues they
 	// read: without it, equal ids from two queues are one message. Defaults to none.
 	Consumer string
+	// Partition says in which logical partition the record and the effects of a message are. Changing it makes every message
+	// new. Defaults to a partition of the message's own.
+	Partition PartitionSource
 	// RefuseTypedIDs refuses a MessageId that is an AMQP number, uuid or binary. Defaults to keeping these apart from text.
 	RefuseTypedIDs bool
 	// MaxKeyBytes bounds a key in bytes, a CloudEvent's source and id together. Defaults to [DefaultMaxKeyBytes].
@@ -105,7 +108,7 @@ type FieldError = fingerprint.FieldError
 func (c Config) Validate() error {
 	binary := c.Body.Binary
 	c = c.withDefaults()
-	errs := []error{fieldError("KeySource", c.KeySource.validate()), fieldError("Body", c.Body.Validate()), fieldError("Consumer", c.validateConsumer())}
+	errs := []error{fieldError("KeySource", c.KeySource.validate()), fieldError("Partition", c.Partition.validate()), fieldError("Body", c.Body.Validate()), fieldError("Consumer", c.validateConsumer())}
 	fault := func(wrong bool, field, format string, args ...any) {
 		if wrong {
 			errs = append(errs, fieldError(field, fmt.Errorf("field "+field+" "+format, args...)))
@@ -118,6 +121,7 @@ func (c Config) Validate() error {
 	if c.Content == Bytes {
 		fault(c.Form != fingerprint.FormBytes, "Form", "%q needs Content %q or %q", c.Form, Object, JSON)
 		fault(c.KeySource.kind == sourcePointer, "KeySource", "%s needs Content %q or %q", c.KeySource, Object, JSON)
+		fault(c.Partition.FromBody(), "Partition", "%s needs Content %q or %q", c.Partition, Object, JSON)
 		fault(c.CloudEventData, "CloudEventData", "needs Content %q or %q", Object, JSON)
 		fault(c.UnwrapJSONString, "UnwrapJSONString", "needs Content %q or %q", Object, JSON)
 		fault(c.StrictContentType, "StrictContentType", "needs Content %q or %q", Object, JSON)

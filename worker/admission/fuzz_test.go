@@ -55,7 +55,7 @@ func FuzzAdmit(f *testing.F) {
 		again, err := a.Rehash(msg, msg.Fingerprint.Parameters)
 		require.NoError(t, err)
 		require.Equal(t, msg.Fingerprint, again)
-		key, refusal := a.Key(m)
+		key, _, refusal := a.Key(m)
 		require.Nil(t, refusal)
 		require.Equal(t, msg.Key, key)
 	})

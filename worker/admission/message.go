@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -14,6 +16,9 @@ type Message struct {
 	// Key identifies the message for this consumer, and DocumentID is the key's document id.
 	Key        identity.Key
 	DocumentID string
+	// Partition is the partition key value under which the record and the effects of the message are stored. It is DocumentID
+	// unless [Config.Partition] says otherwise.
+	Partition string
 	// Body is the content: exactly what the sender sent, without envelope, compression and byte order mark. It may share
 	// memory with the received message and must not be changed.
 	Body []byte
@@ -35,10 +40,39 @@ type Message struct {
 	// DeliveryCount counts the deliveries with this one. Zero when unknown, which does not mean the first.
 	DeliveryCount uint32
 
+	// Reader reads documents of the message's partition. Nil outside of a worker, and in a test that does not set it.
+	Reader StateReader
+
 	// whole is the decoded body of which Body is the content, envelope what Body was taken out of, and event tells that the
 	// envelope is in the properties instead.
 	whole, envelope []byte
 	event           bool
+}
+
+// A State is a document as it is stored.
+type State struct {
+	// Content is the whole document, as the store returns it, without the members of the service. Give it back changed.
+	Content []byte
+	// ETag is the version of the document, for a replace or a delete of just this version.
+	ETag string
+	// Calls is the number of requests that the read took, and Charge their request charge in request units.
+	Calls  int
+	Charge float64
+}
+
+// A StateReader reads documents of one partition. It is safe for concurrent use.
+type StateReader interface {
+	// Read returns a document by its own id. The error is worker.ErrNotFound when there is none.
+	Read(ctx context.Context, id string) (State, error)
+}
+
+// Read returns a document of the message's partition by its own id. The error is worker.ErrNotFound when there is none; any
+// other may be returned by the handler as it is, and then counts as one of the store.
+func (m Message) Read(ctx context.Context, id string) (State, error) {
+	if m.Reader == nil {
+		return State{}, errors.New("admission: this message has no Reader, which a worker sets: set one in the test")
+	}
+	return m.Reader.Read(ctx, id)
 }
 
 // facts returns what the broker and the sender say of a message, apart from key and body.

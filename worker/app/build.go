@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 // admissionConfig is what the settings say of keys, bodies and fingerprints.
 func (c config) admissionConfig() (admission.Config, error) {
 	source, err := admission.ParseKeySource(c.keySource)
+	partition, partitionErr := admission.ParsePartitionSource(c.partition)
 	a := admission.Config{
 		KeySource:        source,
+		Partition:        partition,
 		Consumer:         c.consumer,
 		Body:             body.Options{MaxBytes: c.bodyMaxBytes, RefuseDataContract: c.legacyBodies == "reject"},
 		CloudEventData:   c.cloudEventData,
@@ -26,7 +29,14 @@ func (c config) admissionConfig() (admission.Config, error) {
 		Ignore:           c.hashIgnore,
 		Only:             c.hashOnly,
 	}
-	return a, err
+	return a, errors.Join(err, partitionErr)
+}
+
+// inboxRecords tells whether each message gets an inbox record of its own: when that was asked for, and when the effects of a
+// message are in a partition that it shares, or on documents that are not its own.
+func (c config) inboxRecords() bool {
+	partition, err := admission.ParsePartitionSource(c.partition)
+	return c.markers || c.program.Changes || err == nil && !partition.IsKey()
 }
 
 // workerConfig is what the settings say of the work.
@@ -38,6 +48,7 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 		MaxDeliveryCount: c.maxDeliveries,
 		HandlerTimeout:   c.handlerTimeout,
 		StoreTimeout:     c.storeTimeout,
+		LookFirst:        c.lookFirst == "always",
 		DrainTimeout:     c.drainTimeout,
 		Retry:            c.retry,
 		Breaker:          c.breaker,
@@ -60,7 +71,7 @@ func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Opt
 		Database:       c.database,
 		Container:      c.container,
 		Types:          c.program.Types,
-		InboxRecords:   c.markers,
+		InboxRecords:   c.inboxRecords(),
 		InboxRecordTTL: c.markerTTL,
 		Lifetime: cosmosstore.Lifetime{
 			Lock: c.lockDuration, Deliveries: c.maxDeliveries, TimeToLive: c.messageTTL, Review: c.reviewWindow,

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/worker/admission"
 )
 
 // peekTimeout bounds one look into the queue, connecting included.
@@ -148,6 +149,11 @@ func (c config) sums() []finding {
 	if c.maxDeliveries < 3 {
 		found = append(found, finding{severityWarning, "deliveries", fmt.Sprintf("with a maximum delivery count of %d, two killed workers dead-letter a healthy message", c.maxDeliveries),
 			"Configure the queue with 10, and set WORKER_MAX_DELIVERY_COUNT to the same."})
+	}
+	if source, err := admission.ParsePartitionSource(c.partition); err == nil && source.FromBody() {
+		found = append(found, finding{severityWarning, "partition", fmt.Sprintf("the partition is read from the body (%s): a message that comes back under the same key "+
+			"with another value there is looked for in another partition, so that the store does not see the reuse of its key", source),
+			"Let the sender set an application property, and use property:NAME. The queue's duplicate detection sees such a reuse within its window."})
 	}
 	return found
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/internal/connstring"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 )
 
 // unknownWindow stands for a duplicate detection window that nobody has stated.
@@ -31,6 +32,7 @@ type config struct {
 	watchdog                                   worker.WatchdogConfig
 
 	consumer, keySource, hashForm string
+	partition, lookFirst          string
 	hashIgnore, hashOnly          []string
 	bodyMaxBytes                  int
 	legacyBodies                  string
@@ -71,11 +73,14 @@ func (c *config) checkWork() []error {
 	if c.hashForm == "bytes" && (c.hashIgnore != nil || c.hashOnly != nil) {
 		add("WORKER_HASH_FORM: bytes compares every byte, so WORKER_HASH_IGNORE and WORKER_HASH_ONLY cannot be used with it")
 	}
-	if c.markerTTL > 0 && !c.markers {
+	if c.markerTTL > 0 && !c.inboxRecords() {
 		add("WORKER_INBOX_RECORD_TTL: there is no marker without WORKER_INBOX_RECORD=true, and orders do not expire")
 	}
-	if _, err := c.admissionConfig(); err != nil {
+	if _, err := admission.ParseKeySource(c.keySource); err != nil {
 		add("WORKER_KEY: %w", err)
+	}
+	if _, err := admission.ParsePartitionSource(c.partition); err != nil {
+		add("WORKER_PARTITION: %w", err)
 	}
 	if c.healthAddress != "off" {
 		if _, _, err := net.SplitHostPort(c.healthAddress); err != nil {

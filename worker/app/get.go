@@ -83,7 +83,7 @@ func (c config) get(ctx context.Context, id string) (stored, error) {
 		return stored{}, err
 	}
 	defer store.Close()
-	i, err := store.Inspect(ctx, id)
+	i, err := store.Inspect(ctx, "", id)
 	if errors.Is(err, worker.ErrNotFound) {
 		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s", id, c.database, c.container))
 	}

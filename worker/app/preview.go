@@ -62,7 +62,7 @@ func (l *previewLine) identify(admitter *admission.Admitter, m *azservicebus.Rec
 	if l.Key != "" {
 		return
 	}
-	if key, refusal := admitter.Key(m); refusal == nil {
+	if key, _, refusal := admitter.Key(m); refusal == nil {
 		l.Key = key.String()
 	}
 }

@@ -27,6 +27,8 @@ type Program struct {
 	// Types are the types of the documents that Handler returns, the one of the first document first. A container that cannot
 	// hold them is refused at the start.
 	Types []string
+	// Changes tells that Handler changes documents that exist. Each message then gets an inbox record of its own.
+	Changes bool
 }
 
 const (
@@ -59,7 +61,7 @@ func (p Program) validate() error {
 	check(len(p.Name) <= maxName && validName.MatchString(p.Name),
 		"Name is %q: give lower-case letters, digits and single hyphens between them, a letter first, at most %d characters, such as shop-payments", p.Name, maxName)
 	check(p.Handler != nil, "Handler is missing: give the function that says which documents a message stands for, such as worker.HandlerFunc(payment)")
-	check(len(p.Types) > 0, "Types is empty: name the types of the documents that the handler returns")
+	check(len(p.Types) > 0 || p.Changes, "Types is empty: name the types of the documents that the handler returns")
 	check(len(p.Version) <= maxVersion && utf8.ValidString(p.Version), "Version has more than %d bytes, or is not UTF-8", maxVersion)
 	check(!strings.ContainsAny(p.Summary, "\r\n"), "Summary has a line break: give one line")
 	seen := map[string]bool{}

@@ -43,6 +43,8 @@ func workSettings() []setting {
 		{"WORKER_DRAIN_TIMEOUT", "drain-timeout", "25s", "time to finish messages after a stop was asked for; less than the platform's grace period", duration(func(c *config) *time.Duration { return &c.drainTimeout }, 100*time.Millisecond, 24*time.Hour)},
 		{"WORKER_CONSUMER", "consumer", "", "name of this consumer, part of every key, where several consumers share a container", text(func(c *config) *string { return &c.consumer })},
 		{"WORKER_KEY", "key", "message-id", "what identifies a message: message-id, property:NAME, body:/json/pointer or cloudevents", text(func(c *config) *string { return &c.keySource })},
+		{"WORKER_PARTITION", "partition", "key", "logical partition of a message's record and effects: key (one of its own), property:NAME, body:/json/pointer, session-id or partition-key", text(func(c *config) *string { return &c.partition })},
+		{"WORKER_LOOK_FIRST", "look-first", "redelivered", "which messages are looked up before the handler runs: redelivered, or always to spare it the duplicates that senders make, for one read each", oneOf(func(c *config) *string { return &c.lookFirst }, "redelivered", "always")},
 		{"WORKER_HASH_IGNORE", "hash-ignore", "", "JSON pointers that do not count when two messages are compared, such as /sentAt,/trace/id", pointers(func(c *config) *[]string { return &c.hashIgnore })},
 		{"WORKER_HASH_ONLY", "hash-only", "", "JSON pointers that alone count when two messages are compared", pointers(func(c *config) *[]string { return &c.hashOnly })},
 		{"WORKER_HASH_FORM", "hash-form", "json", "json compares content, bytes compares every byte", oneOf(func(c *config) *string { return &c.hashForm }, "json", "bytes")},

@@ -7,6 +7,7 @@ package reason
 // A message that cannot be admitted: nothing was looked up or stored.
 const (
 	MissingMessageID         = "MissingMessageId"         // the key is absent, empty or blank
+	MissingPartition         = "MissingPartition"         // the partition is absent or cannot be used
 	UnsupportedMessageIDType = "UnsupportedMessageIdType" // the key is of a type that cannot be a key
 	KeyTooLong               = "KeyTooLong"               // the key is longer than the configured bound
 	InvalidKey               = "InvalidKey"               // the key is not valid text
@@ -42,12 +43,14 @@ const (
 
 // A message that the handler refused, or that kept failing.
 const (
-	Rejected         = "Rejected"         // the handler's default word; it may give its own
-	InvalidDocuments = "InvalidDocuments" // the handler returned documents that can never be stored
-	HandlerPanic     = "HandlerPanic"     // the handler panicked at every delivery
-	HandlerError     = "HandlerError"     // the handler failed at every delivery
-	Timeout          = "Timeout"          // the handler was too slow at every delivery
-	UnknownType      = "UnknownType"      // the program has no handler for messages of this type
+	Rejected            = "Rejected"            // the handler's default word; it may give its own
+	InvalidEffects      = "InvalidEffects"      // the handler returned documents that can never be stored
+	HandlerPanic        = "HandlerPanic"        // the handler panicked at every delivery
+	HandlerError        = "HandlerError"        // the handler failed at every delivery
+	Timeout             = "Timeout"             // the handler was too slow at every delivery
+	StateKeptChanging   = "StateKeptChanging"   // what the handler read had changed at every commit
+	ChangeTargetMissing = "ChangeTargetMissing" // a document that is to be patched is not stored
+	UnknownType         = "UnknownType"         // the program has no handler for messages of this type
 )
 
 // The broker's own words.

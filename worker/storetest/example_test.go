@@ -33,7 +33,7 @@ func Example() {
 		result := pipeline.Process(context.Background(), &azservicebus.ReceivedMessage{MessageID: "1042", Body: []byte(body)})
 		fmt.Printf("%v, committed: %t, refused as %q\n", result.Judgement, result.Committed(), result.Reason)
 	}
-	record, err := store.Find(context.Background(), "1042")
+	record, err := store.Find(context.Background(), "", "1042")
 	fmt.Println(string(record.Content), err)
 	// Output:
 	// created, committed: true, refused as ""

@@ -8,6 +8,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,12 +24,15 @@ type Mem struct {
 	mu        sync.Mutex
 	documents map[string]document
 	creations map[string]int // how often a first document was created, expired ones included
+	entities  map[string]entity
+	etags     int
 }
 
 type document struct {
 	worker.Document
-	expires time.Time     // zero: never
-	record  worker.Record // of a first document
+	partition string
+	expires   time.Time     // zero: never
+	record    worker.Record // of a first document
 	// parts say when the further documents of a first one expire; those without a time to live are absent.
 	parts map[string]time.Time
 }
@@ -37,7 +41,7 @@ var _ worker.Store = (*Mem)(nil)
 
 // NewMem returns an empty store.
 func NewMem() *Mem {
-	return &Mem{documents: map[string]document{}, creations: map[string]int{}}
+	return &Mem{documents: map[string]document{}, creations: map[string]int{}, entities: map[string]entity{}}
 }
 
 // Commit implements [worker.Store].
@@ -51,15 +55,23 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if first, ok := m.liveLocked(c.DocumentID, now); ok {
-		record := m.recordLocked(first, now)
+	first := place(c.PartitionKey(), c.DocumentID, c.DocumentID)
+	if r, ok := m.liveLocked(first, now); ok {
+		record := m.recordLocked(r, now)
 		return worker.Outcome{Existing: &record, Calls: 2, Charge: 3}, nil
+	}
+	changed, stale, err := m.changeLocked(c)
+	if err != nil {
+		return worker.Outcome{Calls: 1}, err
+	}
+	if stale {
+		c.Documents, c.Changes = nil, nil
 	}
 	ids := make([]string, len(c.Documents))
 	for i, d := range c.Documents {
-		ids[i] = c.DocumentID
+		ids[i] = first
 		if i > 0 {
-			ids[i] = identity.PartDocumentID(c.DocumentID, d.Name)
+			ids[i] = place(c.PartitionKey(), c.DocumentID, identity.PartDocumentID(c.DocumentID, d.Name))
 		}
 		if _, taken := m.liveLocked(ids[i], now); taken {
 			return worker.Outcome{Blocking: d.Name, Calls: 1, Charge: 2}, nil
@@ -68,14 +80,20 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 	for i, d := range c.Documents {
 		m.documents[ids[i]] = newDocument(c, i, d, now)
 	}
+	if len(c.Documents) == 0 && !c.WithoutRecord {
+		m.documents[first] = newDocument(c, 0, worker.Document{}, now)
+	}
+	maps.Copy(m.entities, changed)
 	m.creations[c.DocumentID]++
-	return worker.Outcome{Created: true, Calls: 1, Charge: 6 * float64(len(ids))}, nil
+	return worker.Outcome{Created: !stale, Stale: stale, Calls: 1, Charge: 6 * float64(len(ids)+len(c.Changes))}, nil
 }
 
 // fits refuses what Cosmos DB can never take.
 func fits(c worker.Commit) error {
-	if err := worker.CheckDocuments(c.Documents); err != nil {
-		return storable.HandlerFault("%v", err)
+	if len(c.Documents) > 0 || len(c.Changes) == 0 {
+		if err := worker.CheckDocuments(c.Documents); err != nil {
+			return storable.HandlerFault("%v", err)
+		}
 	}
 	if problem := storable.IDProblem(c.DocumentID); problem != "" {
 		return storable.Never(reason.NeverStorable, "The document id %q %s.", c.DocumentID, problem)
@@ -90,7 +108,7 @@ func fits(c worker.Commit) error {
 		}
 		size += len(d.Content)
 	}
-	if len(c.Documents) > storable.MaxOperations || size > storable.MaxBytes {
+	if len(c.Documents)+len(c.Changes) > storable.MaxOperations || size > storable.MaxBytes {
 		return storable.Never(reason.TooLarge, "The message makes %d documents of %d bytes; at most %d of %d bytes can be committed together.",
 			len(c.Documents), size, storable.MaxOperations, storable.MaxBytes)
 	}
@@ -99,7 +117,7 @@ func fits(c worker.Commit) error {
 
 func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) document {
 	d.Content = bytes.Clone(d.Content)
-	doc := document{Document: d}
+	doc := document{Document: d, partition: c.PartitionKey()}
 	if d.TTL > 0 {
 		doc.expires = now.Add(d.TTL)
 	}
@@ -111,9 +129,10 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) docum
 		DocumentID: c.DocumentID, Key: c.Key.String(), Attempt: c.Attempt, Fingerprint: &f,
 		Program: c.Program, ProgramVersion: c.ProgramVersion,
 		Type: d.Type, Content: bytes.Clone(d.Content),
-		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now,
+		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now, Outcome: bytes.Clone(c.Outcome),
+		Stale: len(c.Documents) == 0 && len(c.Changes) == 0,
 	}
-	for _, part := range c.Documents[1:] {
+	for _, part := range c.Documents[min(1, len(c.Documents)):] {
 		doc.record.Parts = append(doc.record.Parts, part.Name)
 		if part.TTL > 0 {
 			if doc.parts == nil {
@@ -126,14 +145,14 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) docum
 }
 
 // Find implements [worker.Store].
-func (m *Mem) Find(ctx context.Context, documentID string) (worker.Record, error) {
+func (m *Mem) Find(ctx context.Context, partition, documentID string) (worker.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return worker.Record{}, &worker.UnavailableError{Cause: err}
 	}
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, ok := m.liveLocked(documentID, now)
+	first, ok := m.liveLocked(place(partition, documentID, documentID), now)
 	if !ok {
 		return worker.Record{}, worker.ErrNotFound
 	}
@@ -218,7 +237,7 @@ func (m *Mem) recordLocked(d document, now time.Time) worker.Record {
 	r.Content = bytes.Clone(r.Content)
 	r.MissingParts = nil
 	for _, part := range r.Parts {
-		_, stored := m.liveLocked(identity.PartDocumentID(r.DocumentID, part), now)
+		_, stored := m.liveLocked(place(d.partition, r.DocumentID, identity.PartDocumentID(r.DocumentID, part)), now)
 		if end, ok := d.parts[part]; !stored && (!ok || now.Before(end)) {
 			r.MissingParts = append(r.MissingParts, part)
 		}

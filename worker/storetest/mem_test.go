@@ -55,7 +55,7 @@ func TestMemShowsWhatAnotherProgramDid(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, o.Created)
 	m.Remove(line)
-	r, err := m.Find(t.Context(), "7")
+	r, err := m.Find(t.Context(), "", "7")
 	require.NoError(t, err)
 	require.Equal(t, []string{"line-1"}, r.MissingParts)
 }

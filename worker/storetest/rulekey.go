@@ -66,7 +66,7 @@ func neverFindsHalf(b *bench) {
 		wg.Go(func() { b.patient(c, rehash) })
 		wg.Go(func() { b.patient(again, rehash) })
 		wg.Go(func() {
-			r, err := b.store.Find(b.ctx, c.DocumentID)
+			r, err := b.store.Find(b.ctx, "", c.DocumentID)
 			if err != nil && !errors.Is(err, worker.ErrNotFound) {
 				b.Errorf("find: %v", err)
 			}
@@ -97,7 +97,7 @@ func keepsOddKeysApart(b *bench) {
 		commits[i] = c
 	}
 	for i, key := range keys {
-		r, err := b.store.Find(b.ctx, commits[i].DocumentID)
+		r, err := b.store.Find(b.ctx, "", commits[i].DocumentID)
 		b.succeeds(err, "find key %q", key)
 		b.equal(commits[i].Key.String(), r.Key, "the stored Key")
 		again, rehash := b.commitBy(admission.Config{}, key, fmt.Sprintf(`{"n":%d}`, i), i%2)
@@ -115,13 +115,13 @@ func isNotOverridden(b *bench) {
 	c.Documents[1].Content = []byte(body)
 	j, _ := b.judge(c, rehash)
 	b.equal(worker.Created, j, "the judgement")
-	r, err := b.store.Find(b.ctx, c.DocumentID)
+	r, err := b.store.Find(b.ctx, "", c.DocumentID)
 	b.succeeds(err, "find")
 	b.equal(c.Attempt, r.Attempt, "the stored Attempt")
 	b.equal(c.Fingerprint.Hash, r.Fingerprint.Hash, "the stored hash")
 	b.equal(c.MessageID, r.MessageID, "the stored MessageID")
 	b.equal("order", r.Type, "the stored Type")
 	b.sameJSON([]byte(body), r.Content)
-	_, err = b.store.Find(b.ctx, "other")
+	_, err = b.store.Find(b.ctx, "", "other")
 	b.notFound(err)
 }

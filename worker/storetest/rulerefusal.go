@@ -11,7 +11,7 @@ import (
 )
 
 func findsNothing(b *bench) {
-	_, err := b.store.Find(b.ctx, b.prefix+"nobody")
+	_, err := b.store.Find(b.ctx, "", b.prefix+"nobody")
 	b.notFound(err)
 }
 
@@ -41,7 +41,7 @@ func refusesTooMany(b *bench) {
 
 func refusesImpossible(b *bench) {
 	for content, code := range map[string]string{
-		`{"x":}`: reason.NotJSON, `[]`: reason.InvalidDocuments, ``: reason.InvalidDocuments,
+		`{"x":}`: reason.NotJSON, `[]`: reason.InvalidEffects, ``: reason.InvalidEffects,
 	} {
 		for _, lines := range []int{0, 1} {
 			c, _ := b.commit("impossible", `{"amount":40}`, lines)
@@ -51,7 +51,7 @@ func refusesImpossible(b *bench) {
 	}
 	c, _ := b.commit("impossible", `{}`, 1)
 	c.Documents[1].Name = ""
-	b.refused(c, reason.InvalidDocuments)
+	b.refused(c, reason.InvalidEffects)
 }
 
 func (b *bench) refused(c worker.Commit, code string) {
@@ -61,7 +61,7 @@ func (b *bench) refused(c worker.Commit, code string) {
 	b.must(ok, "the commit must fail with a *worker.UnstorableError, or say Options.Unbounded if it has no bounds; got %v", err)
 	b.equal(code, e.Reason, "the reason code")
 	b.must(e.Detail != "", "the refusal says nothing to a person")
-	_, err = b.store.Find(b.ctx, c.DocumentID)
+	_, err = b.store.Find(b.ctx, "", c.DocumentID)
 	b.notFound(err)
 }
 
@@ -75,7 +75,7 @@ func endsWithContext(b *bench) {
 	}
 	j, _ := b.judge(c, rehash)
 	b.must(j == worker.Created || j == worker.Own, "the judgement: want created or own write, got %v", j)
-	r, err := b.store.Find(b.ctx, c.DocumentID)
+	r, err := b.store.Find(b.ctx, "", c.DocumentID)
 	b.succeeds(err, "find")
 	b.empty(r.MissingParts, "MissingParts")
 }

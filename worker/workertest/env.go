@@ -6,7 +6,7 @@
 //		env.Work(worker.Config{}, worker.HandlerFunc(payment), "payment", "ledgerEntry")
 //		env.Send("pay-1", `{"amount":40}`)
 //		env.WaitUntilSettled(time.Minute)
-//		stored, err := env.Store().Inspect(t.Context(), "pay-1")
+//		stored, err := env.Store().Inspect(t.Context(), "", "pay-1")
 //		...
 //		if dead := env.DeadLetters(); len(dead) > 0 { ... }
 //	}

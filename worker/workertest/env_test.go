@@ -29,7 +29,7 @@ func TestInABubbleAnHourOfOutageTakesNoTime(t *testing.T) {
 		require.Len(t, dead, 1)
 		require.Equal(t, reason.ContentConflict, dead[0].Reason)
 		require.Equal(t, "pay-1", dead[0].MessageID)
-		record, err := env.Store().Find(t.Context(), "pay-1")
+		record, err := env.Store().Find(t.Context(), "", "pay-1")
 		require.NoError(t, err)
 		require.Equal(t, []string{"debit", "credit"}, record.Parts)
 	})

@@ -42,7 +42,7 @@ func Example() {
 	env.Send("pay-2", `{"amount":1,"currency":"XXX"}`)
 	env.WaitUntilSettled(time.Minute)
 
-	stored, err := env.Store().Inspect(context.Background(), "pay-1")
+	stored, err := env.Store().Inspect(context.Background(), "", "pay-1")
 	fmt.Println(stored.Record.Program, err)
 	for _, d := range stored.Documents {
 		fmt.Println(d.Type, string(d.Content))

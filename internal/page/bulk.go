@@ -4,16 +4,14 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
 )
 
 // makePlan plans for the messages that were ticked, or for all that are selected, as the plan command does.
 func (s *Server) makePlan(w http.ResponseWriter, r *http.Request) {
-	_, f, ok := readSelection(r.PostForm, time.Now())
+	_, f, ok := s.selected(w, r, r.PostForm)
 	if !ok {
-		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
 	f.FirstSequence = 0

@@ -22,7 +22,6 @@ func functions() template.FuncMap {
 		"ages":    func() [][2]string { return ageChoices[:] },
 		"plural":  plural,
 		"page":    func(f frame, p any) frame { f.Page = p; return f },
-		"form":    func(o offer, token string, write bool) offerForm { return offerForm{o, token, write} },
 	}
 }
 

@@ -84,6 +84,10 @@ func (j *jobs) release() { <-j.turn }
 func (j *jobs) underWay() []job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.underWayLocked()
+}
+
+func (j *jobs) underWayLocked() []job {
 	var out []job
 	for _, one := range j.all {
 		if one.UnderWay() {
@@ -114,15 +118,16 @@ func (j *jobs) update(id string, change func(*job) bool) bool {
 
 // add keeps a new job, and forgets the oldest that is done. It is false when too many are under way.
 func (j *jobs) add(added *job) bool {
-	if len(j.underWay()) >= underWayJobs {
-		return false
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.all = append(j.all, added); len(j.all) > keptJobs {
+	if len(j.underWayLocked()) >= underWayJobs {
+		return false
+	}
+	if len(j.all) == keptJobs {
 		at := slices.IndexFunc(j.all, func(one *job) bool { return !one.UnderWay() })
 		j.all = slices.Delete(j.all, at, at+1)
 	}
+	j.all = append(j.all, added)
 	return true
 }
 

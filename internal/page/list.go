@@ -44,9 +44,8 @@ type listRow struct {
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	selected, f, ok := readSelection(r.URL.Query(), time.Now())
+	selected, f, ok := s.selected(w, r, r.URL.Query())
 	if !ok {
-		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
 	p := listPage{Selection: selected, UnderWay: s.jobs.underWay()}
@@ -108,9 +107,8 @@ func (s *Server) addRow(p *listPage, item deadletter.Item) {
 
 // csv writes the selected messages as a table for a spreadsheet, as they come.
 func (s *Server) csv(w http.ResponseWriter, r *http.Request) {
-	_, f, ok := readSelection(r.URL.Query(), time.Now())
+	_, f, ok := s.selected(w, r, r.URL.Query())
 	if !ok {
-		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
 	attach(w, "text/csv; charset=utf-8", "dead-letters.csv")

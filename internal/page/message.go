@@ -52,13 +52,6 @@ type offer struct {
 	Main bool
 }
 
-// offerForm is an offer with what every form needs.
-type offerForm struct {
-	Offer offer
-	Token string
-	Write bool
-}
-
 func (s *Server) sequence(w http.ResponseWriter, r *http.Request) (int64, bool) {
 	n, err := strconv.ParseInt(r.PathValue("sequence"), 10, 64)
 	if err != nil {

@@ -75,9 +75,8 @@ func (s *Server) overviewOf(ctx context.Context, selected selection) overview {
 }
 
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
-	selected, _, ok := readSelection(r.URL.Query(), time.Now())
+	selected, _, ok := s.selected(w, r, r.URL.Query())
 	if !ok {
-		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
 		return
 	}
 	o := s.overviewOf(r.Context(), selected)

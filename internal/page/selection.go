@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -64,6 +65,15 @@ func readSelection(values url.Values, now time.Time) (selection, deadletter.Filt
 		f.Reasons = []string{s["reason"]}
 	}
 	return s, f, ok
+}
+
+// selected writes a page for values that mean nothing.
+func (s *Server) selected(w http.ResponseWriter, r *http.Request, values url.Values) (selection, deadletter.Filter, bool) {
+	selected, f, ok := readSelection(values, time.Now())
+	if !ok {
+		s.fail(w, r, http.StatusBadRequest, "There is no such selection.")
+	}
+	return selected, f, ok
 }
 
 // With is the selection with other values, from its first page on, as the query of an address: names and values in turn. An

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -372,6 +373,42 @@ func TestThePageIsServedOnThisMachineUntilItIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Contains(t, string(body), "Dead letters of orders")
+	stop()
+	require.Equal(t, exitOK, <-code)
+}
+
+func TestAPageThatMayActLetsOneBrowserInByThePrintedAddress(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"deadletter", "serve", "--address", "127.0.0.1:0", "--write", "--actor", "ann"}, system{program: testProgram(), environ: environOf(d.settings), stdin: strings.NewReader(""), stdout: in, stderr: io.Discard})
+	}()
+	lines := bufio.NewScanner(out)
+	next := func() string {
+		require.True(t, lines.Scan())
+		return lines.Text()[strings.Index(lines.Text(), "http://"):]
+	}
+	plain, entry := strings.Fields(next())[0], next()
+	resp, err := http.Get(plain)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusForbidden, resp.StatusCode, "another user of this machine")
+	printed := make(chan string, 1)
+	go func() { printed <- next() }()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	resp, err = (&http.Client{Jar: jar}).Get(entry)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.NotEqual(t, entry, <-printed, "the address for the next browser")
+	resp, err = http.Get(entry)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusForbidden, resp.StatusCode, "it works once")
 	stop()
 	require.Equal(t, exitOK, <-code)
 }

@@ -21,8 +21,6 @@ type Broker struct {
 	turn   chan struct{}
 	link   *connection
 	closed bool
-	// careful is how many letters are still to be locked one by one. It belongs to the goroutine that locks.
-	careful int
 }
 
 var _ deadletter.Broker = (*Broker)(nil)

@@ -2,10 +2,14 @@ package amqpbroker
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/Azure/go-amqp"
+
+	"github.com/orderworker/orderworker/internal/wire"
 )
 
 // deadLetterQueue is the path of a queue's dead letters below its own.
@@ -42,23 +46,39 @@ func (b *Broker) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
+// dial opens a connection on which every message can be decoded.
 func (b *Broker) dial(ctx context.Context) (*amqp.Conn, error) {
-	options := &amqp.ConnOptions{
+	dial := b.options.Dial
+	if dial == nil {
+		dial = b.address.dial
+	}
+	nc, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := amqp.NewConn(ctx, wire.NewConn(nc), &amqp.ConnOptions{
 		SASLType: amqp.SASLTypeAnonymous(), MaxSessions: 65535, HostName: b.address.host,
 		Properties: map[string]any{"product": "orderworker"},
+	})
+	if err != nil {
+		_ = nc.Close()
 	}
-	if b.options.Dial != nil {
-		nc, err := b.options.Dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return amqp.NewConn(ctx, nc, options)
+	return c, err
+}
+
+// dial opens TCP, and TLS over it where the address asks for that.
+func (a address) dial(ctx context.Context) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(a.host)
+	if err != nil {
+		host, port = a.host, map[bool]string{true: "5671", false: "5672"}[a.tls]
 	}
-	scheme := "amqp://"
-	if b.address.tls {
-		scheme = "amqps://"
+	var d interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	} = &net.Dialer{}
+	if a.tls {
+		d = &tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
 	}
-	return amqp.Dial(ctx, scheme+b.address.host+"/", options)
+	return d.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 }
 
 func (c *connection) open(ctx context.Context, letters string) (err error) {

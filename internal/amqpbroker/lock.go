@@ -17,30 +17,20 @@ const moreWait = 150 * time.Millisecond
 // which never happens here, so that a link is replaced before that adds up.
 const linkLetters = 5000
 
-// carefulLetters is how many letters are taken one by one after a link has failed. The cause may be a letter that the client
-// library cannot decode: it takes the link with it, and all letters that came along stay locked until their time is up.
-// Alone it only takes itself.
-const carefulLetters = 100
-
-// Lock locks letters from the front. See [deadletter.Broker].
-func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, error) {
+// Lock locks messages from the front. See [deadletter.Broker].
+func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
 	for try := 1; ; try++ {
-		if b.careful > 0 {
-			most = 1
-		}
 		letters, c, err := b.lockOnce(ctx, most, wait)
 		if err != nil {
 			b.drop(ctx, c, err)
-			b.careful = carefulLetters
 		}
-		b.careful = max(0, b.careful-len(letters))
 		if len(letters) > 0 || err == nil || try >= tries || !again(ctx, c, err) {
 			return letters, err
 		}
 	}
 }
 
-func (b *Broker) lockOnce(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, *connection, error) {
+func (b *Broker) lockOnce(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, *connection, error) {
 	setup, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
 	defer cancel()
 	var c *connection
@@ -82,8 +72,8 @@ func (c *connection) prepare(ctx context.Context, letters string, most int) erro
 
 // receive waits for the first letter as long as it may, and takes what follows at once. Nobody else uses the receiver. It
 // leaves no credit behind: a letter that came in while nobody looks would lose its lock before it is seen.
-func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, error) {
-	var letters []*deadletter.DeadLetter
+func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
+	var letters []deadletter.LockedMessage
 	for len(letters) < most {
 		waitCtx, cancel := context.WithTimeout(ctx, wait)
 		m, err := c.receiver.Receive(waitCtx, nil)
@@ -109,10 +99,10 @@ func (c *connection) receive(ctx context.Context, most int, wait time.Duration) 
 	return letters, nil
 }
 
-// locked makes a letter of a delivery. The delivery tag is the lock token in the order of bytes of a .NET GUID; the other
-// order is that of the management requests.
-func locked(m *amqp.Message) *deadletter.DeadLetter {
-	l := deadletter.NewLetter(m)
+// locked reads which message a delivery locks. The delivery tag is the lock token in the order of bytes of a .NET GUID; the
+// other order is that of the management requests.
+func locked(m *amqp.Message) deadletter.LockedMessage {
+	l := deadletter.LockedMessage{Sequence: deadletter.SequenceOf(m)}
 	if t := m.DeliveryTag; len(t) == len(l.Lock) {
 		copy(l.Lock[:], t)
 		for _, swap := range [][2]int{{0, 3}, {1, 2}, {4, 5}, {6, 7}} {
@@ -127,7 +117,7 @@ func locked(m *amqp.Message) *deadletter.DeadLetter {
 
 // Unlock ends the locking. See [deadletter.Broker].
 func (b *Broker) Unlock(ctx context.Context) error {
-	var left []*deadletter.DeadLetter
+	var left []deadletter.LockedMessage
 	err := b.with(ctx, func(c *connection) error {
 		if c.receiver != nil {
 			left = c.detach(ctx)
@@ -146,7 +136,7 @@ func (b *Broker) Unlock(ctx context.Context) error {
 const drainTime = 2 * time.Second
 
 // detach takes back the credit, ends the link, and returns letters that came meanwhile.
-func (c *connection) detach(ctx context.Context) []*deadletter.DeadLetter {
+func (c *connection) detach(ctx context.Context) []deadletter.LockedMessage {
 	r := c.receiver
 	c.receiver = nil
 	if c.credit > 0 {
@@ -155,7 +145,7 @@ func (c *connection) detach(ctx context.Context) []*deadletter.DeadLetter {
 		cancel()
 	}
 	_ = r.Close(ctx)
-	var left []*deadletter.DeadLetter
+	var left []deadletter.LockedMessage
 	for m := r.Prefetched(); m != nil; m = r.Prefetched() {
 		left = append(left, locked(m))
 	}

@@ -69,7 +69,7 @@ func (c *connection) sending(ctx context.Context, queue string) (*amqp.Sender, e
 // envelope wraps an encoded message as a batch of one. The outer message carries the sections by which a broker finds the
 // session and the partition, as the batches of the SDKs do.
 func envelope(encoded []byte) *amqp.Message {
-	inner, _ := wire.Decode(encoded)
+	inner, _, _ := wire.Decode(encoded)
 	out := &amqp.Message{Format: batchFormat, Data: [][]byte{encoded}}
 	if p := inner.Properties; p != nil && p.GroupID != nil {
 		out.Properties = &amqp.MessageProperties{MessageID: p.MessageID, GroupID: p.GroupID}

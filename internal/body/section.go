@@ -70,7 +70,7 @@ func unsupported(kind, what string) *reason.Refusal {
 
 // TypeName returns the AMQP name of a value's type, as far as its Go type tells it.
 func TypeName(v any) string {
-	switch v.(type) {
+	switch v := v.(type) {
 	case nil:
 		return "null"
 	case bool:
@@ -103,6 +103,8 @@ func TypeName(v any) string {
 		return "uuid"
 	case amqp.Symbol:
 		return "symbol"
+	case interface{ AMQPType() string }: // of a type that the client library cannot decode
+		return v.AMQPType()
 	}
 	switch t := reflect.TypeOf(v); t.Kind() {
 	case reflect.Map:

@@ -93,14 +93,6 @@ type remover func(ctx context.Context) error
 func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove remover) Outcome {
 	out := Outcome{Sequence: l.Sequence, Action: o.Action}
 	out.MessageID, _ = l.MessageID()
-	if o.Action == Resubmit && len(l.Encoded) == 0 {
-		// A letter that was locked came decoded. What is sent is what the broker keeps.
-		peeked, err := r.peekOne(ctx, l.Sequence)
-		if err != nil {
-			return out.with(Broken, "The dead letter cannot be read again: "+err.Error())
-		}
-		l = peeked
-	}
 	item := r.Examine(ctx, l)
 	out.Verdict = item.Verdict.Kind
 	e := r.entry(o, item)

@@ -319,7 +319,7 @@ func TestASweepThatWouldHoldTooMuchStops(t *testing.T) {
 		}
 		w.buryAll("X")
 		_, err := w.review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess), Pace: deadletter.Pace{LockLimit: 100}}, 290)
-		require.ErrorIs(t, err, deadletter.ErrSweepLimit)
+		require.ErrorIs(t, err, deadletter.ErrLockLimit)
 		require.Equal(t, 300, w.count(dead).Active)
 	})
 }

@@ -84,7 +84,7 @@ func OfferOf(a Action, l *DeadLetter, v Verdict, s Settings, c Choice, now time.
 	case Resubmit:
 		o = offerResubmit(l, v, s, c, now)
 	case Discard:
-		o = offerDiscard(l, v)
+		o = offerDiscard(v)
 	default:
 		return Offer{Action: a, Refused: "There is no such action."}
 	}
@@ -108,7 +108,7 @@ func offerReprocess(v Verdict) Offer {
 	return o
 }
 
-func offerDiscard(l *DeadLetter, v Verdict) Offer {
+func offerDiscard(v Verdict) Offer {
 	o := Offer{Action: Discard, Label: "Discard", Sentence: "Removes the dead letter. Nothing is stored or sent."}
 	switch v.Kind {
 	case AlreadyApplied:
@@ -124,9 +124,6 @@ func offerDiscard(l *DeadLetter, v Verdict) Offer {
 		o.Refused = "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
 	default:
 		o.Warning = "Nobody can tell that this message was applied, so it may be lost for good. Export it first if anybody may ask."
-	}
-	if len(l.Damage) > 0 {
-		o.Refused = l.Unreachable()
 	}
 	return o
 }

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,9 +104,9 @@ func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
 	if len(run.steps) == 0 {
 		return run.summary, nil
 	}
-	run.sweep = r.NewLockRange(ctx, slices.Collect(maps.Keys(run.steps)), run.Pace.LockLimit)
+	run.locks = r.lockRange(ctx, slices.Collect(maps.Keys(run.steps)), run.Pace.LockLimit)
 	err := run.stages(ctx)
-	if endErr := run.sweep.End(ctx); err == nil {
+	if endErr := run.locks.end(ctx); err == nil {
 		err = endErr
 	}
 	if ctx.Err() != nil {
@@ -122,7 +123,7 @@ type run struct {
 	steps map[int64]PlanStep // those whose letter is still there
 	sent  sentBefore
 	seen  *seen
-	sweep *LockRange
+	locks *lockRange
 	tail  tail
 	begin time.Time // when the next letter may be begun
 
@@ -177,8 +178,12 @@ func (r *run) present(ctx context.Context, first, last int64) (map[int64]string,
 			if id, _ := l.MessageID(); r.seen != nil {
 				r.seen.note(id, l.EnqueuedAt, l.Sequence, time.Now())
 			}
-			if _, ours := r.steps[l.Sequence]; ours {
+			if step, ours := r.steps[l.Sequence]; ours {
 				there[l.Sequence] = l.Unreachable()
+				if step.MessageID == "" {
+					step.MessageID, _ = l.MessageID()
+					r.steps[l.Sequence] = step
+				}
 			}
 		}
 	}
@@ -192,8 +197,8 @@ func absent(s PlanStep) Outcome {
 // stages works group by group until nothing is wanted any more.
 func (r *run) stages(ctx context.Context) error {
 	stage, lastMet := 0, time.Now()
-	for ctx.Err() == nil && r.sweep.Left() > 0 {
-		letters, err := r.sweep.Next(ctx, r.Pace.Canary[min(stage, len(r.Pace.Canary)-1)])
+	for ctx.Err() == nil && r.locks.open() > 0 {
+		letters, err := r.locks.next(ctx, r.Pace.Canary[min(stage, len(r.Pace.Canary)-1)])
 		failures := r.summary.Failed()
 		if len(letters) > 0 {
 			r.group(ctx, letters)
@@ -234,7 +239,7 @@ func (r *run) tooMany() string {
 // await deals with wanted letters that the broker does not hand out: they are gone, or somebody holds them. It reports
 // whether to go on looking.
 func (r *run) await(ctx context.Context, lastMet time.Time) bool {
-	missing := r.sweep.Missing()
+	missing := r.locks.missing()
 	if len(missing) == 0 {
 		return false
 	}
@@ -253,7 +258,7 @@ func (r *run) await(ctx context.Context, lastMet time.Time) bool {
 		case lies:
 			out = out.with(Locked, "Somebody else holds the dead letter: another review, or a run that was killed. Try again when its lock has ended.")
 		}
-		r.sweep.Forget(n)
+		r.locks.forget(n)
 		r.report(out)
 	}
 	if waiting > 0 {
@@ -263,7 +268,7 @@ func (r *run) await(ctx context.Context, lastMet time.Time) bool {
 }
 
 // group deals with the letters of one group, and tries those again for which the store was down.
-func (r *run) group(ctx context.Context, letters []*DeadLetter) {
+func (r *run) group(ctx context.Context, letters []int64) {
 	for try := 0; ; try++ {
 		down, wait := r.once(ctx, letters)
 		if len(down) == 0 {
@@ -286,31 +291,31 @@ func storeBackoff() backoff.Policy {
 // once deals with each letter once. It returns those for which the store was down, and how long it asked to wait. Letters
 // of one key follow each other in the order in which they came, so that the first of several versions is the one that
 // stands.
-func (r *run) once(ctx context.Context, letters []*DeadLetter) (down []*DeadLetter, wait time.Duration) {
+func (r *run) once(ctx context.Context, letters []int64) (down []int64, wait time.Duration) {
 	slots := make(chan struct{}, r.Pace.Concurrency)
 	before := queues{}
 	var work sync.WaitGroup
-	slices.SortFunc(letters, func(a, b *DeadLetter) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	for _, l := range letters {
+	slices.Sort(letters)
+	for _, n := range letters {
 		slots <- struct{}{}
 		if !r.paced(ctx) {
 			<-slots
 			break
 		}
 		// Whom it waits for was begun before, and so has a slot or is done.
-		turn := before.join(r.keyOf(l))
+		turn := before.join(r.keyOf(r.steps[n]))
 		work.Go(func() {
 			defer func() { <-slots }()
 			out := Outcome{Result: StoreDown}
 			if turn.wait() {
-				out = r.one(ctx, l)
+				out = r.one(ctx, n)
 			}
 			// Whoever comes after it is told of after it, too.
 			defer func() { turn.leave(out.Result != StoreDown) }()
 			if out.Result == StoreDown {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				down, wait = append(down, l), max(wait, out.RetryAfter)
+				down, wait = append(down, n), max(wait, out.RetryAfter)
 				return
 			}
 			r.report(out)
@@ -320,14 +325,8 @@ func (r *run) once(ctx context.Context, letters []*DeadLetter) (down []*DeadLett
 	return down, wait
 }
 
-// keyOf is by what letters are of one key: the id of the document, or the MessageId where no plan says more.
-func (r *run) keyOf(l *DeadLetter) string {
-	if id := r.steps[l.Sequence].DocumentID; id != "" {
-		return id
-	}
-	id, _ := l.MessageID()
-	return id
-}
+// keyOf is what messages of one key have in common: the id of the document, or the MessageId where no plan says more.
+func (r *run) keyOf(s PlanStep) string { return cmp.Or(s.DocumentID, s.MessageID) }
 
 // paced waits for the turn of the next letter, and reports whether there is one.
 func (r *run) paced(ctx context.Context) bool {
@@ -350,17 +349,24 @@ func (r *run) paced(ctx context.Context) bool {
 // oneTime bounds the work on one letter once it is begun.
 const oneTime = 2 * time.Minute
 
-// one deals with a letter to its end, also when the caller gives up meanwhile.
-func (r *run) one(ctx context.Context, l *DeadLetter) Outcome {
+// one deals with a locked message to its end, also when the caller gives up meanwhile. What the message says is peeked: a delivery
+// may have been changed so that the client library can decode it, and what a resubmit sends is what the broker keeps.
+func (r *run) one(ctx context.Context, sequence int64) Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTime)
 	defer cancel()
-	o := r.Command
-	step := r.steps[l.Sequence]
+	o, step := r.Command, r.steps[sequence]
 	o.Action, o.sent, o.seen = step.Action, r.sent, r.seen
 	if o.Plan != "" {
 		o.Step = &step
 	}
-	out := r.act(ctx, o, l, func(ctx context.Context) error { return r.sweep.Complete(ctx, l) })
+	l, err := r.peekOne(ctx, sequence)
+	switch {
+	case errors.Is(err, ErrNoLetter):
+		return absent(step)
+	case err != nil:
+		return absent(step).with(Broken, "The dead letter cannot be read: "+err.Error())
+	}
+	out := r.act(ctx, o, l, func(ctx context.Context) error { return r.locks.complete(ctx, sequence) })
 	if out.Result == Resubmitted {
 		r.mu.Lock()
 		r.tail.expect(out.MessageID)

@@ -17,9 +17,9 @@ type Broker interface {
 	// Peek returns up to most letters from a sequence number on, in the order of their numbers, and touches nothing. No
 	// letters and no error means that there are none from there on.
 	Peek(ctx context.Context, from int64, most int) ([]*DeadLetter, error)
-	// Lock locks up to most letters from the front, waits for the first of them at most as long as wait, and returns none
+	// Lock locks up to most messages from the front, waits for the first of them at most as long as wait, and returns none
 	// when none came.
-	Lock(ctx context.Context, most int, wait time.Duration) ([]*DeadLetter, error)
+	Lock(ctx context.Context, most int, wait time.Duration) ([]LockedMessage, error)
 	// Unlock ends the locking. It gives back letters that arrived and were never returned by Lock.
 	Unlock(ctx context.Context) error
 	// Renew extends locks. ErrLockLost means that at least one of them is lost.

@@ -19,7 +19,7 @@
 //
 // # Reaching one letter
 //
-// The broker gives out dead letters from the front and no other way. To act on chosen letters, a [LockRange] locks from the
+// The broker gives out dead letters from the front and no other way. To act on chosen letters, it locks from the
 // front, keeps what it was not sent for locked and renewed, so that it does not come again, and gives all of it back at
 // the end. In a dead-letter queue this costs no delivery count.
 //

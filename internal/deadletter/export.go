@@ -24,15 +24,15 @@ type encodedLine struct {
 // one of package messagejson, which people can read and mend and the send command takes, unless something in the message
 // has no such form: then it holds the encoded message.
 func ExportLine(l *DeadLetter) ([]byte, error) {
-	if len(l.Damage) == 0 {
+	if len(l.Damage)+len(l.Foreign) == 0 {
 		line, err := messagejson.Encode(annotated(l.Message))
 		if line = VisibleJSON(line); err == nil && faithful(l, line) {
 			return line, nil
 		}
 	}
 	why := "something in this message has no form in JSON"
-	if len(l.Damage) > 0 {
-		why = l.Damage[0]
+	if odd := slices.Concat(l.Damage, l.Foreign); len(odd) > 0 {
+		why = odd[0]
 	}
 	return json.Marshal(encodedLine{Encoded: l.Encoded, Why: Visible(why)})
 }

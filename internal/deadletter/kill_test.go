@@ -70,8 +70,8 @@ func (m mortalBroker) Peek(ctx context.Context, from int64, most int) ([]*deadle
 	return call(m.p, "peek", func() ([]*deadletter.DeadLetter, error) { return m.b.Peek(ctx, from, most) })
 }
 
-func (m mortalBroker) Lock(ctx context.Context, most int, wait time.Duration) ([]*deadletter.DeadLetter, error) {
-	return call(m.p, "lock", func() ([]*deadletter.DeadLetter, error) { return m.b.Lock(ctx, most, wait) })
+func (m mortalBroker) Lock(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
+	return call(m.p, "lock", func() ([]deadletter.LockedMessage, error) { return m.b.Lock(ctx, most, wait) })
 }
 
 func (m mortalBroker) Unlock(ctx context.Context) error {

@@ -1,9 +1,6 @@
 package deadletter
 
 import (
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -30,37 +27,39 @@ type LockToken [16]byte
 // A DeadLetter is one dead letter as the broker gives it out, before anything is interpreted. Its values can be of any type:
 // whoever may send may write what he likes.
 type DeadLetter struct {
-	// Sequence is the broker's number of the letter, the one thing that tells letters with equal MessageIds apart. It is
+	// Sequence is the broker's number of the message, the one thing that tells messages with equal MessageIds apart. It is
 	// zero when the broker did not say, or said it in a section that cannot be read.
 	Sequence int64
 	// EnqueuedAt is when the message came into the queue, by the broker's clock; zero when unknown.
 	EnqueuedAt time.Time
-	// Encoded is the message as the broker keeps it. It is empty for a letter that came from a [Sweep].
+	// Encoded is the message as the broker keeps it.
 	Encoded []byte
 	// Message is Encoded, decoded.
 	Message *amqp.Message
-	// Damage says which sections could not be read, and why.
-	Damage []string
-	// Lock is the lock of a letter that came from a [Sweep], and LockedUntil its end by the broker's clock.
-	Lock        LockToken
-	LockedUntil time.Time
+	// Foreign names the values of types that the client library cannot decode, such as decimals, and Damage what could not be
+	// decoded at all.
+	Foreign, Damage []string
+}
+
+// A LockedMessage is a dead-lettered message that is locked. What it says is peeked.
+type LockedMessage struct {
+	// Sequence is zero when the delivery did not say it in a form that can be read.
+	Sequence int64
+	Lock     LockToken
 }
 
 // Parse reads an encoded message as the broker keeps it. It accepts every message and takes of it what it can.
 func Parse(encoded []byte) *DeadLetter {
-	m, damage := wire.Decode(encoded)
-	l := NewLetter(m)
-	l.Encoded, l.Damage = encoded, damage
+	m, foreign, damage := wire.Decode(encoded)
+	l := &DeadLetter{Encoded: encoded, Message: m, Foreign: foreign, Damage: damage, Sequence: SequenceOf(m)}
+	l.EnqueuedAt, _ = m.Annotations[annotationEnqueuedAt].(time.Time)
 	return l
 }
 
-// NewLetter reads what the broker says of a message that was decoded by somebody else.
-func NewLetter(m *amqp.Message) *DeadLetter {
-	l := &DeadLetter{Message: m}
-	l.Sequence, _ = m.Annotations[annotationSequence].(int64)
-	l.EnqueuedAt, _ = m.Annotations[annotationEnqueuedAt].(time.Time)
-	l.LockedUntil, _ = m.Annotations[annotationLockedUntil].(time.Time)
-	return l
+// SequenceOf returns the broker's number of a message, zero when it does not say.
+func SequenceOf(m *amqp.Message) int64 {
+	n, _ := m.Annotations[annotationSequence].(int64)
+	return n
 }
 
 // MessageID returns the MessageId as a person should see it, and whether it is a text, as it should be.
@@ -73,12 +72,8 @@ func (l *DeadLetter) MessageID() (string, bool) {
 		return "", false
 	case string:
 		return id, true
-	case []byte:
-		return "binary(" + hex.EncodeToString(id) + ")", false
-	case amqp.UUID:
-		return "uuid(" + id.String() + ")", false
 	default:
-		return fmt.Sprintf("%T(%v)", id, id), false
+		return Value(id), false
 	}
 }
 
@@ -100,7 +95,7 @@ func propertyText(v any) string {
 	case string:
 		return v
 	}
-	return fmt.Sprintf("%T(%v)", v, v)
+	return Value(v)
 }
 
 // Source returns the entity from which the letter was forwarded here, usually empty.
@@ -114,14 +109,10 @@ func (l *DeadLetter) Deliveries() uint32 {
 	return l.Message.Header.DeliveryCount
 }
 
-// Unreachable says why no sweep can meet the letter, or nothing.
+// Unreachable says why the message cannot be locked, or nothing.
 func (l *DeadLetter) Unreachable() string {
-	switch {
-	case l.Deferred():
+	if l.Deferred() {
 		return "Somebody has deferred the dead letter, so it cannot be reached here."
-	case len(l.Damage) > 0:
-		return "The client library cannot read this dead letter (" + strings.Join(l.Damage, "; ") + "), so it can be looked at here and not " +
-			"taken out of the queue. Export it, and remove it with a tool that uses another library, such as the Service Bus Explorer of the portal."
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/go-amqp"
 
 	"github.com/orderworker/orderworker/internal/body"
+	"github.com/orderworker/orderworker/internal/wire"
 )
 
 // A Body is what can be shown of a body: text where it is text, and otherwise a dump of its first bytes.
@@ -139,6 +140,9 @@ func Value(v any) string {
 		return "uuid(" + v.String() + ")"
 	case amqp.Symbol:
 		return "symbol(" + Visible(string(v)) + ")"
+	}
+	if v, ok := v.(wire.Foreign); ok {
+		return v.String()
 	}
 	name := body.TypeName(v)
 	if name == "map" || name == "list" || name == "array" {

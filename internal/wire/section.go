@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/Azure/go-amqp"
 )
@@ -43,7 +45,7 @@ type Section struct {
 func Split(message []byte) ([]Section, error) {
 	var sections []Section
 	for rest := message; len(rest) > 0; {
-		code, head, err := descriptor(rest)
+		code, head, err := kindOf(rest)
 		if err != nil {
 			return sections, err
 		}
@@ -58,49 +60,96 @@ func Split(message []byte) ([]Section, error) {
 	return sections, nil
 }
 
-// descriptor reads the kind of a section, and the size of what stands before its value.
-func descriptor(b []byte) (Code, int, error) {
+// kindOf reads the kind of a section, and the size of what stands before its value.
+func kindOf(b []byte) (Code, int, error) {
+	code, size := descriptor(b)
 	switch {
-	case len(b) >= 3 && b[0] == 0 && b[1] == 0x53:
-		return known(uint64(b[2]), 3)
-	case len(b) >= 10 && b[0] == 0 && b[1] == 0x80:
-		return known(binary.BigEndian.Uint64(b[2:]), 10)
-	}
-	return 0, 0, errors.New("something that is not a section of a message")
-}
-
-func known(code uint64, size int) (Code, int, error) {
-	if code < uint64(Header) || code > uint64(Footer) {
+	case size == 0:
+		return 0, 0, errors.New("something that is not a section of a message")
+	case code < uint64(Header) || code > uint64(Footer):
 		return 0, 0, fmt.Errorf("a section of the unknown kind %#x", code)
 	}
 	return Code(code), size, nil
 }
 
-// Decode decodes a message section by section. What cannot be decoded is left out and named, so that one odd value does not
-// hide the rest.
-func Decode(message []byte) (*amqp.Message, []string) {
-	var whole amqp.Message
-	if err := decode(&whole, message); err == nil {
-		keepSymbols(&whole, message)
-		return &whole, nil
+// descriptor reads the descriptor at the start of a described value, and its size; zero when there is none.
+func descriptor(b []byte) (code uint64, size int) {
+	switch {
+	case len(b) > 3 && b[0] == 0 && b[1] == 0x53:
+		return uint64(b[2]), 3
+	case len(b) > 10 && b[0] == 0 && b[1] == 0x80:
+		return binary.BigEndian.Uint64(b[2:]), 10
 	}
-	var m amqp.Message
-	var damage []string
-	sections, err := Split(message)
+	return 0, 0
+}
+
+// Decode decodes a message, whatever is in it. Values of types that the client library cannot decode come as [Foreign] where
+// they are the value of an entry, of an id or of the body; deeper ones are replaced by others of the same width, so that foreign,
+// which names each place, is all that can be said of them. What cannot be decoded at all is left out and named in damage.
+func Decode(message []byte) (m *amqp.Message, foreign, damage []string) {
+	m = &amqp.Message{}
+	if decode(m, message) == nil {
+		keepSymbols(m, message)
+		return m, nil, nil
+	}
+	m = &amqp.Message{}
+	sections, err := Split(bytes.Clone(message))
 	for _, s := range sections {
-		// A section that fails may have been decoded in part, so it is tried on its own first.
-		var alone amqp.Message
-		if err := decode(&alone, s.Encoded); err != nil {
-			damage = append(damage, fmt.Sprintf("%v: %v", s.Code, err))
-			continue
+		places := substitute(s)
+		damage = append(damage, decodeSection(m, s)...)
+		for _, p := range places {
+			foreign = append(foreign, p.String())
+			p.restore(m)
 		}
-		_ = decode(&m, s.Encoded)
 	}
 	if err != nil {
 		damage = append(damage, err.Error())
 	}
-	keepSymbols(&m, message)
-	return &m, damage
+	keepSymbols(m, message)
+	return m, foreign, damage
+}
+
+// decodeSection adds a section to a message, without the entries that cannot be decoded. It names what it leaves out.
+func decodeSection(m *amqp.Message, s Section) (damage []string) {
+	// A section that fails may have been decoded in part, so it is tried on its own first.
+	if decodes(s.Encoded) {
+		_ = decode(m, s.Encoded)
+		return nil
+	}
+	entries, err := Entries(s.Content)
+	if err != nil || len(entries) == 0 {
+		return []string{fmt.Sprintf("%v: the client library cannot decode them", s.Code)}
+	}
+	good := slices.DeleteFunc(entries, func(e Entry) bool {
+		if decodes(AppendMap(nil, s.Code, []Entry{e})) {
+			return false
+		}
+		name, _ := e.Name()
+		damage = append(damage, fmt.Sprintf("%v: the client library cannot decode %q", s.Code, name))
+		return true
+	})
+	if b := AppendMap(nil, s.Code, good); decodes(b) {
+		_ = decode(m, b)
+		return damage
+	}
+	return []string{fmt.Sprintf("%v: the client library cannot decode them", s.Code)}
+}
+
+// restore puts a value in the place of its stand-in.
+func (p place) restore(m *amqp.Message) {
+	switch {
+	case !p.whole:
+	case p.section == ApplicationProperties && m.ApplicationProperties != nil:
+		m.ApplicationProperties[p.name] = p.value
+	case p.section == MessageAnnotations && m.Annotations != nil:
+		m.Annotations[p.name] = p.value
+	case p.section == Properties && m.Properties != nil && p.name == fieldName(0):
+		m.Properties.MessageID = p.value
+	case p.section == Properties && m.Properties != nil && p.name == fieldName(5):
+		m.Properties.CorrelationID = p.value
+	case p.section == Value:
+		m.Value = p.value
+	}
 }
 
 // keepSymbols puts the type back to values that the client library takes for strings.

@@ -73,13 +73,16 @@ func TestEntriesGoAndComeBack(t *testing.T) {
 	t.Fatal("there are no application properties")
 }
 
-func TestOneSectionThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
-	decimal := wire.Entry{Key: []byte{0xA1, 1, 'd'}, Value: append([]byte{0x94}, make([]byte, 16)...)}
+func TestOneEntryThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
+	odd := wire.Entry{Key: []byte{0xA1, 1, 'd'}, Value: []byte{0x57}} // no type has this constructor
+	odd.Value = append(odd.Value, 0)
 	b := encode(t, &amqp.Message{Annotations: amqp.Annotations{"x-opt-sequence-number": int64(7)}, Properties: &amqp.MessageProperties{MessageID: "m1"}})
-	b = wire.AppendMap(b, wire.ApplicationProperties, []wire.Entry{decimal})
+	b = wire.AppendMap(b, wire.ApplicationProperties, []wire.Entry{odd, wire.Int("n", 3)})
 	b = append(b, encode(t, &amqp.Message{Data: [][]byte{[]byte("body")}})...)
-	m, damage := wire.Decode(b)
-	require.Equal(t, []string{"application properties: decimal128 not implemented"}, damage)
+	m, foreign, damage := wire.Decode(b)
+	require.Empty(t, foreign)
+	require.Equal(t, []string{`application properties: the client library cannot decode "d"`}, damage)
+	require.Equal(t, map[string]any{"n": int32(3)}, m.ApplicationProperties)
 	require.Equal(t, int64(7), m.Annotations["x-opt-sequence-number"])
 	require.Equal(t, "m1", m.Properties.MessageID)
 	require.Equal(t, "body", string(m.GetData()))
@@ -93,7 +96,7 @@ func TestBytesThatAreNoMessageAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := wire.Split(b)
 			require.Error(t, err)
-			_, damage := wire.Decode(b)
+			_, _, damage := wire.Decode(b)
 			require.NotEmpty(t, damage)
 		})
 	}

@@ -25,6 +25,38 @@ func (b *bench) batch(t *testing.T, fill func(*azcosmos.TransactionalBatch)) (az
 	return b.container.ExecuteTransactionalBatch(t.Context(), batch, nil)
 }
 
+// conditional sets the state to PAID where a condition holds.
+func conditional(condition string) azcosmos.PatchOperations {
+	p := azcosmos.PatchOperations{}
+	p.AppendSet("/state", "PAID")
+	p.SetCondition(condition)
+	return p
+}
+
+func TestAChangeAndItsRecordAreOneBatch(t *testing.T) {
+	b := newBench(t, setup{spec: byPK})
+	_, err := b.batch(t, func(x *azcosmos.TransactionalBatch) { x.CreateItem(doc("order"), nil) })
+	require.NoError(t, err)
+	pay := func() (azcosmos.TransactionalBatchResponse, error) {
+		return b.batch(t, func(x *azcosmos.TransactionalBatch) {
+			x.CreateItem(doc("record"), nil)
+			x.PatchItem("order", conditional("from c where NOT IS_DEFINED(c.state)"), nil)
+		})
+	}
+	resp, err := pay()
+	require.NoError(t, err)
+	require.Equal(t, []int{201, 200}, codes(resp))
+	sum := resp.OperationResults[0].RequestCharge + resp.OperationResults[1].RequestCharge
+	require.InDelta(t, sum, resp.RequestCharge, 0.01)
+	again, err := pay()
+	require.NoError(t, err)
+	require.Equal(t, []int{409, 424}, codes(again), "the record decides before the condition is looked at")
+	require.Zero(t, again.OperationResults[1].RequestCharge, "what did not run costs nothing; the culprit has it all")
+	require.InDelta(t, 1.24, again.RequestCharge, 0.001)
+	order, _ := b.account.Document("shop", "orders", "order")
+	require.Contains(t, order.Body, `"state":"PAID"`)
+}
+
 func codes(r azcosmos.TransactionalBatchResponse) []int {
 	list := []int{}
 	for _, o := range r.OperationResults {
@@ -56,6 +88,16 @@ func TestAFailedBatchLeavesNothing(t *testing.T) {
 		{"a stale ETag", func(x *azcosmos.TransactionalBatch) {
 			x.ReplaceItem("taken", doc("taken"), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &stale})
 		}, []int{424, 424, 412}},
+		{"a patch whose condition is not met", func(x *azcosmos.TransactionalBatch) {
+			x.PatchItem("taken", conditional("from c where c.state = 'OPEN'"), nil)
+		}, []int{424, 424, 412}},
+		{"a patch whose condition holds and whose ETag is stale", func(x *azcosmos.TransactionalBatch) {
+			x.PatchItem("taken", conditional("from c where c.id = 'taken'"), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &stale})
+		}, []int{424, 424, 412}},
+		{"a patch whose condition the batch itself breaks", func(x *azcosmos.TransactionalBatch) {
+			x.PatchItem("taken", conditional("from c where NOT IS_DEFINED(c.state)"), nil)
+			x.PatchItem("taken", conditional("from c where NOT IS_DEFINED(c.state)"), nil)
+		}, []int{424, 424, 424, 412}},
 		{"an ETag that the batch itself makes stale", func(x *azcosmos.TransactionalBatch) {
 			x.ReplaceItem("taken", doc("taken"), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &current})
 			x.DeleteItem("taken", &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &current})

@@ -21,57 +21,72 @@ import (
 // maxRun bounds the run of all tests.
 const maxRun = 5 * time.Minute
 
-// measure starts an account, runs the upstream tests against it and returns the outcome of each.
-func measure(ctx context.Context, s settings, out io.Writer) (results map[string]string, err error) {
+// measured is what became of the tests of one suite.
+type measured struct {
+	title   string
+	results map[string]string
+	known   map[string]string
+}
+
+// subject is something that upstream tests run against.
+type subject interface {
+	// prepare copies and builds the tests below a directory.
+	prepare(ctx context.Context, dir string) (*suite, error)
+	// environ are the variables of the tests.
+	environ() []string
+	refusals() []string
+	close() error
+}
+
+// measure runs one suite of upstream tests against its subject. A suite of which no test has a name like the pattern has
+// no results.
+func measure(ctx context.Context, s settings, title string, known map[string]string, open func(context.Context) (subject, error), out io.Writer) (m measured, err error) {
+	m = measured{title: title, known: known}
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
-		return nil, fmt.Errorf("making a temporary directory: %w", err)
+		return m, fmt.Errorf("making a temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, removeAll(dir)) }()
-	doors, err := open()
+	subject, err := open(ctx)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	defer func() { err = errors.Join(err, doors.close()) }()
-	suite, err := prepare(ctx, dir, doors.at)
+	defer func() { err = errors.Join(err, subject.close()) }()
+	suite, err := subject.prepare(ctx, dir)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	if s.pattern != "" {
 		chosen, err := regexp.Compile(s.pattern)
 		if err != nil {
-			return nil, fmt.Errorf("-run: %w", err)
+			return m, fmt.Errorf("-run: %w", err)
 		}
 		suite.tests = slices.DeleteFunc(suite.tests, func(name string) bool { return !chosen.MatchString(name) })
 	}
 	if len(suite.tests) == 0 {
-		return nil, errors.New("no test has such a name")
+		return m, nil
 	}
-	output, err := suite.run(ctx, doors.certificates)
+	output, err := suite.run(ctx, subject.environ())
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	results = outcomes(suite.tests, output)
-	if s.verbose || slices.ContainsFunc(suite.tests, func(name string) bool { return results[name] == failed && known[name] == "" }) {
+	m.results = outcomes(suite.tests, output)
+	if s.verbose || slices.ContainsFunc(suite.tests, func(name string) bool { return m.results[name] == failed && known[name] == "" }) {
 		fmt.Fprintf(out, "%s\n", output)
 	}
-	for _, r := range doors.account.Refusals() {
+	for _, r := range subject.refusals() {
 		fmt.Fprintln(out, "not implemented:", r)
 	}
-	return results, nil
+	return m, nil
 }
 
 // run executes the tests and returns their output. That tests fail is no error.
-func (s *suite) run(ctx context.Context, certificates []byte) ([]byte, error) {
+func (s *suite) run(ctx context.Context, environ []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxRun)
 	defer cancel()
-	trusted := filepath.Join(s.dir, "trusted.pem")
-	if err := os.WriteFile(trusted, certificates, 0o600); err != nil {
-		return nil, fmt.Errorf("writing the certificates: %w", err)
-	}
 	cmd := exec.CommandContext(ctx, s.binary, "-test.v", "-test.count=1", "-test.run", "^("+strings.Join(s.tests, "|")+")$")
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "EMULATOR=true", "SSL_CERT_FILE="+trusted)
+	cmd.Env = append(os.Environ(), environ...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()
@@ -83,14 +98,15 @@ func (s *suite) run(ctx context.Context, certificates []byte) ([]byte, error) {
 
 // doors are an account and its two gateways.
 type doors struct {
+	trusted      string // the file with the certificates
 	account      *cosmosdb.Account
 	servers      []*cosmosdb.Server
 	certificates []byte
 	at           addresses
 }
 
-// open starts an account with the settings that the upstream tests expect of Microsoft's emulator.
-func open() (*doors, error) {
+// openAccount starts an account with the settings that the upstream tests expect of Microsoft's emulator.
+func openAccount(context.Context) (subject, error) {
 	routing, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("opening a port: %w", err)
@@ -127,6 +143,17 @@ func (d *doors) add(s *cosmosdb.Server) {
 	d.certificates = append(d.certificates, s.CertificatePEM()...)
 }
 
+func (d *doors) prepare(ctx context.Context, dir string) (*suite, error) {
+	d.trusted = filepath.Join(dir, "trusted.pem")
+	if err := os.WriteFile(d.trusted, d.certificates, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the certificates: %w", err)
+	}
+	return prepare(ctx, dir, d.at)
+}
+
+func (d *doors) environ() []string  { return []string{"EMULATOR=true", "SSL_CERT_FILE=" + d.trusted} }
+func (d *doors) refusals() []string { return d.account.Refusals() }
+
 func (d *doors) close() error {
 	var errs []error
 	for _, s := range d.servers {
@@ -136,11 +163,14 @@ func (d *doors) close() error {
 }
 
 // removeAll removes a copy of the module cache, whose directories are read-only.
-func removeAll(dir string) error {
-	return errors.Join(filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+func removeAll(dir string) error { return errors.Join(writable(dir), os.RemoveAll(dir)) }
+
+// writable lets files be added to a copy of a module.
+func writable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			return os.Chmod(path, 0o755)
 		}
 		return err
-	}), os.RemoveAll(dir))
+	})
 }

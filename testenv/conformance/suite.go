@@ -27,7 +27,7 @@ type addresses struct{ routing, advertised, compute string }
 
 // prepare copies the upstream package into dir, points it at the addresses, and builds it.
 func prepare(ctx context.Context, dir string, at addresses) (*suite, error) {
-	source, err := locate(ctx)
+	source, err := locate(ctx, module)
 	if err != nil {
 		return nil, err
 	}
@@ -41,18 +41,11 @@ func prepare(ctx context.Context, dir string, at addresses) (*suite, error) {
 	if s.tests, err = emulatorTests(s.dir); err != nil {
 		return nil, err
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", s.binary, ".")
-	build.Dir = s.dir
-	// The copy is a module of its own, with its own checksums.
-	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building the upstream tests: %w\n%s", err, out)
-	}
-	return s, nil
+	return s, s.build(ctx)
 }
 
-// locate returns the directory of azcosmos in the module cache, in the version that go.mod asks for.
-func locate(ctx context.Context) (string, error) {
+// locate returns the directory of a module in the module cache, in the version that go.mod asks for.
+func locate(ctx context.Context, module string) (string, error) {
 	if out, err := exec.CommandContext(ctx, "go", "mod", "download", module).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("downloading %s: %w\n%s", module, err, out)
 	}
@@ -64,27 +57,31 @@ func locate(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// replacement is one address in the upstream tests.
+// replacement is one text in the upstream tests.
 type replacement struct{ file, old, new string }
 
 // redirect replaces the addresses. The address inside the tests' fake token stays.
 func redirect(dir string, at addresses) error {
-	for _, r := range []replacement{
+	return replaceAll(dir, module, []replacement{
 		{"emulator_test.go", `newEmulatorTestsWithEndpoint(t, "https://localhost:8081/")`, `newEmulatorTestsWithEndpoint(t, "https://` + at.routing + `/")`},
 		{"emulator_test.go", `newEmulatorTestsWithEndpoint(t, "https://localhost:8903/")`, `newEmulatorTestsWithEndpoint(t, "https://` + at.compute + `/")`},
 		{"emulator_cosmos_global_endpoint_manager_test.go", `"https://localhost:8081/"`, `"https://` + at.routing + `/"`},
 		{"emulator_cosmos_global_endpoint_manager_test.go", `"https://127.0.0.1:8081/"`, `"https://` + at.advertised + `/"`},
-	} {
+	})
+}
+
+// replaceAll carries out replacements in a copy of a module, each of which must find something.
+func replaceAll(dir, module string, list []replacement) error {
+	for _, r := range list {
 		path := filepath.Join(dir, r.file)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("reading the upstream tests: %w", err)
 		}
 		if !bytes.Contains(text, []byte(r.old)) {
-			return fmt.Errorf("%s of %s no longer has %s; adapt testenv/conformance/suite.go", r.file, module, r.old)
+			return fmt.Errorf("%s of %s no longer has %s; adapt testenv/conformance", r.file, module, r.old)
 		}
-		text = bytes.ReplaceAll(text, []byte(r.old), []byte(r.new))
-		if err := replaceFile(path, text); err != nil {
+		if err := replaceFile(path, bytes.ReplaceAll(text, []byte(r.old), []byte(r.new))); err != nil {
 			return err
 		}
 	}
@@ -122,6 +119,17 @@ func emulatorTests(dir string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// build compiles the tests. The copy is a module of its own, with its own checksums.
+func (s *suite) build(ctx context.Context) error {
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", s.binary, ".")
+	build.Dir = s.dir
+	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the upstream tests: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // Outcomes of a test.

@@ -24,17 +24,19 @@ func TestTheReportFailsOnlyForUnknownFailures(t *testing.T) {
 		want    string
 	}{
 		{"all pass", map[string]string{"TestA": passed}, 0, "azcosmos emulator tests: 1 passed, 0 failed, 0 skipped of 1\n"},
-		{"a known failure", map[string]string{"TestKnown": failed}, 0,
-			"known failure: TestKnown: because\nazcosmos emulator tests: 0 passed, 1 failed, 0 skipped of 1\n"},
+		{"all are skipped", map[string]string{"TestA": skipped}, 1,
+			"skipped: TestA\nNOTHING PASSED: this run says nothing\nazcosmos emulator tests: 0 passed, 0 failed, 1 skipped of 1\n"},
+		{"only a known failure", map[string]string{"TestKnown": failed}, 1,
+			"known failure: TestKnown: because\nNOTHING PASSED: this run says nothing\nazcosmos emulator tests: 0 passed, 1 failed, 0 skipped of 1\n"},
 		{"another failure", map[string]string{"TestA": failed, "TestB": skipped}, 1,
-			"FAILED: TestA\nskipped: TestB\nazcosmos emulator tests: 0 passed, 1 failed, 1 skipped of 2\n"},
+			"FAILED: TestA\nskipped: TestB\nNOTHING PASSED: this run says nothing\nazcosmos emulator tests: 0 passed, 1 failed, 1 skipped of 2\n"},
 		{"a known failure that passes", map[string]string{"TestKnown": passed}, 0,
 			"passes now, take it off the list of known failures: TestKnown\nazcosmos emulator tests: 1 passed, 0 failed, 0 skipped of 1\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			require.Equal(t, tt.code, report(&out, tt.results, map[string]string{"TestKnown": "because"}))
+			require.Equal(t, tt.code, report(&out, "azcosmos emulator tests", tt.results, map[string]string{"TestKnown": "because"}))
 			require.Equal(t, tt.want, out.String())
 		})
 	}

@@ -197,12 +197,16 @@ func (m *message) encodeTo(dst []byte, withToken bool) []byte {
 	a := amqp.NewMapSection(dst, amqp.SectionAnnotations)
 	a.Raw(m.annotations, m.annotationCount)
 	a.Long(annSequence, m.seq)
-	a.Long(annEnqueuedSequence, m.firstSeq)
+	if m.firstSeq != m.seq {
+		a.Long(annEnqueuedSequence, m.firstSeq)
+	}
 	a.Millis(annEnqueued, m.enqueued.UnixMilli())
 	if m.locked {
 		a.Millis(annLockedUntil, m.lockedUntil.UnixMilli())
 	}
-	_ = a.Put(annState, int32(m.state)) // an int can always be encoded
+	if m.state != active { // the live tests of azservicebus find no state on an ordinary delivery
+		_ = a.Put(annState, int32(m.state)) // an int can always be encoded
+	}
 	if m.source != "" {
 		_ = a.Put(annDeadLetterSource, m.source)
 	}

@@ -5,7 +5,7 @@ export GOFLAGS ?= -trimpath
 RACE ?= $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance clients infra image clean
+.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance clients walk infra image clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ conformance: ## The Go clients' own tests against the embedded Service Bus and C
 
 clients: build ## JavaScript, Python and Java clients against devenv, where their runtimes are
 	./scripts/clients.sh
+
+walk: ## Count the functions and files that one message passes, and one dead letter
+	./scripts/walk.sh
 
 infra: ## Compile and lint the templates, check formatting and snapshot
 	./scripts/infra-check.sh

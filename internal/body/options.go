@@ -22,7 +22,7 @@ type Options struct {
 // Validate reports all faults at once.
 func (o Options) Validate() error {
 	if o.MaxBytes < 0 {
-		return errors.New("body: MaxBytes must not be negative; zero stands for the default")
+		return errors.New("body: MaxBytes must not be negative; zero is the default")
 	}
 	return nil
 }

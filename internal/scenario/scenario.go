@@ -61,7 +61,7 @@ type Delivery struct {
 	ID         string  `json:"id"`
 }
 
-// A Piece is a text and how often it stands there.
+// A Piece is a text and how often it is repeated.
 type Piece struct {
 	text  string
 	times int

@@ -161,7 +161,7 @@ func (a *Admitter) limits() fingerprint.Limits {
 	return fingerprint.Limits{MaxBytes: a.cfg.Body.MaxBytes, MaxDepth: a.cfg.MaxDepth}
 }
 
-// part returns the bytes of a decoded body that parameters hashes, and the envelope they came in: a CloudEvent, or the same.
+// part returns the bytes of a decoded body that the parameters hash, and the envelope they came in: a CloudEvent, or the same.
 func (a *Admitter) part(msg Message, r fingerprint.Parameters) (content, envelope []byte, refusal *reason.Refusal) {
 	content = msg.whole
 	inner, unwrapped := unwrap(content, r)
@@ -188,7 +188,7 @@ func (a *Admitter) part(msg Message, r fingerprint.Parameters) (content, envelop
 	return content, envelope, refusal
 }
 
-// unwrap returns the text in a JSON string, when the parameters wants that and the content is one.
+// unwrap returns the text in a JSON string, when the parameters want that and the content is one.
 func unwrap(content []byte, r fingerprint.Parameters) ([]byte, bool) {
 	if !r.Unwrap {
 		return nil, false
@@ -196,7 +196,7 @@ func unwrap(content []byte, r fingerprint.Parameters) ([]byte, bool) {
 	return fingerprint.Unquote(content)
 }
 
-// Content returns the bytes of an admitted message that parameters hashes, which are not those of m.Body when the parameters was
+// Content returns the bytes of an admitted message that the parameters hash, which are not those of m.Body when they were
 // stored under another configuration. The error is a [*reason.Refusal].
 func (a *Admitter) Content(m Message, r fingerprint.Parameters) ([]byte, error) {
 	if m.whole == nil {
@@ -209,8 +209,8 @@ func (a *Admitter) Content(m Message, r fingerprint.Parameters) ([]byte, error) 
 	return content, nil
 }
 
-// Rehash returns the fingerprint of an admitted message by parameters that was stored with another. The error is a [*reason.Refusal]
-// or [fingerprint.Problem] when the message lacks what that parameters selects, and [fingerprint.ErrUnknownParameters].
+// Rehash returns the fingerprint of an admitted message by parameters that were stored with another. The error is a [*reason.Refusal]
+// or [fingerprint.Problem] when the message lacks what they select, and [fingerprint.ErrUnknownParameters].
 func (a *Admitter) Rehash(m Message, r fingerprint.Parameters) (fingerprint.Fingerprint, error) {
 	hasher, err := fingerprint.NewHasher(r)
 	if err != nil {

@@ -38,7 +38,7 @@ func received(raw *azservicebus.AMQPAnnotatedMessage) *azservicebus.ReceivedMess
 }
 
 // TestEveryMessageIsJudgedRight plays each scenario against the smallest possible store: what was admitted first under an
-// id stands there, with its fingerprint.
+// id is stored, with its fingerprint.
 func TestEveryMessageIsJudgedRight(t *testing.T) {
 	for _, s := range scenarios(t) {
 		t.Run(s.Name, func(t *testing.T) {

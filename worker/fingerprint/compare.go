@@ -14,7 +14,7 @@ const (
 	Changed = "changed" // both have it, with different values
 )
 
-// A Difference says where two bodies differ, and never what stands there.
+// A Difference says where two bodies differ, and never with what values.
 type Difference struct {
 	// Path is a JSON pointer, cut to [MaxPath] bytes. It is empty for the whole body.
 	Path string `json:"path"`

@@ -50,13 +50,13 @@ func Check(body []byte, limits Limits) error {
 	return newCanonicaliser(body, limits, true).check(limits, nil)
 }
 
-// A Hasher makes fingerprints by one parameters. It is safe for concurrent use.
+// A Hasher makes fingerprints by the same parameters. It is safe for concurrent use.
 type Hasher struct {
 	parameters Parameters
 	sel        *selection
 }
 
-// NewHasher prepares parameters, and fails with an [UnknownParametersError] for one that this version of the product cannot make.
+// NewHasher prepares parameters, and fails with an [UnknownParametersError] for those that this version of the product cannot make.
 func NewHasher(r Parameters) (*Hasher, error) {
 	if r.known() != nil || r.Validate() != nil {
 		return nil, &UnknownParametersError{Parameters: r}
@@ -83,7 +83,7 @@ func (h *Hasher) Compute(body []byte, limits Limits) (Fingerprint, error) {
 	return Fingerprint{Hash: hex.EncodeToString(sum[:]), Parameters: h.parameters}, nil
 }
 
-// Canonical returns the text that parameters hashes, for people who want to see why two bodies differ. It holds the body's
+// Canonical returns the text that the parameters hash, for people who want to see why two bodies differ. It holds the body's
 // content.
 func Canonical(body []byte, r Parameters) ([]byte, error) {
 	h, err := NewHasher(r)

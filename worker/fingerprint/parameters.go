@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The values of parameters's fields.
+// The values of the fields of [Parameters].
 const (
 	// Version1 is the version of the canonical form that this package makes.
 	Version1 = 1
@@ -21,7 +21,7 @@ const (
 	PartData = "data"
 )
 
-// A Parameters says how a fingerprint is made. Its JSON form is stored with every document and stays readable for ever.
+// Parameters say how a fingerprint is made. Its JSON form is stored with every document and stays readable for ever.
 //
 // Part and Unwrap say which bytes of a message are hashed. They are carried out where the whole message is known, in package
 // admission: the functions of this package are given those bytes.
@@ -108,7 +108,7 @@ func (r Parameters) Validate() error {
 	return errors.Join(errs...)
 }
 
-// known reports whether this version of the product can make the parameters's hashes.
+// known reports whether this version of the product can make hashes by the parameters.
 func (r Parameters) known() error {
 	form, part := r.Form == FormJSON || r.Form == FormBytes, r.Part == "" || r.Part == PartData
 	if r.Version == Version1 && r.Algorithm == SHA256 && form && part {
@@ -124,7 +124,7 @@ func covers(p, q string) bool { return p == q || strings.HasPrefix(q, p+"/") }
 var ErrUnknownParameters = errors.New("fingerprint: unknown parameters")
 
 // An UnknownParametersError is returned for parameters that this version of the product cannot make, usually because a newer
-// version stored it. Content under such parameters is neither equal nor different.
+// version stored them. Content under such parameters is neither equal nor different.
 type UnknownParametersError struct{ Parameters Parameters }
 
 func (e *UnknownParametersError) Error() string {

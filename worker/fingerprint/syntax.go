@@ -61,7 +61,7 @@ func guess(before, rest []byte) string {
 	return "no JSON from here on"
 }
 
-// follows tells what stands behind a complete value. The rest has no blanks before it.
+// follows says what follows a complete value. The rest has no blanks before it.
 func follows(rest []byte) string {
 	switch {
 	case bytes.HasPrefix(rest, []byte("{")), bytes.HasPrefix(rest, []byte("[")):

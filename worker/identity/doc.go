@@ -1,4 +1,4 @@
-// Package identity says which messages are the same: the key of a message, and the document id that stands for it.
+// Package identity says which messages are the same: the key of a message, and the document id that is made of it.
 //
 // A key is opaque and case-sensitive. Nothing is trimmed, folded or normalised: two keys that differ in one byte are two
 // keys. [Key.DocumentID] gives every key its own document id, and no id addresses anything but its own document, whatever

@@ -28,7 +28,7 @@ const (
 // typed are the kinds whose form is ~<kind>.<value>.
 var typed = [...]Kind{Ulong, UUID, Binary, Number}
 
-// DocumentID returns the id of the document that stands for the key; it is the partition key value too. It never fails, no
+// DocumentID returns the id of the first document of the key; it is the partition key value too. It never fails, no
 // two keys share an id, and [ParseDocumentID] finds the key again unless the id had to be shortened to a digest.
 func (k Key) DocumentID() string {
 	id := k.fullID()

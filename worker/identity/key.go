@@ -33,7 +33,7 @@ type Key struct {
 func Text(value string) Key { return Key{Kind: String, Value: value} }
 
 // String returns the key as a person should see it: an ordinary id as it is, and everything that the eye could mistake in
-// quotes and escaped, such as "12345 " or ulong(42). It is ASCII, no two keys have the same text, and it is what stands in
+// quotes and escaped, such as "12345 " or ulong(42). It is ASCII, no two keys have the same text, and it is what is stored in
 // the document to be compared.
 func (k Key) String() string {
 	text := k.bare()

@@ -7,8 +7,8 @@ import (
 )
 
 // ErrDigest is returned by [ParseDocumentID] for an id that was shortened to a digest: the key cannot be computed from it,
-// and stands in the document.
-var ErrDigest = errors.New("identity: the id is a digest; its key stands in the document")
+// and is stored in the document.
+var ErrDigest = errors.New("identity: the id is a digest; its key is stored in the document")
 
 // ErrNotKeyID is returned by [ParseDocumentID] for a text that is not the document id of any key, such as the id of a
 // further document of a message.

@@ -1,7 +1,7 @@
-// Package reason holds the fixed words that say why a message was dead-lettered.
+// Package reason holds the fixed codes that say why a message was dead-lettered.
 //
-// A word is part of the product's interface: alerts, filters and people match it, so a word never changes its meaning and
-// is never reused. The words of the broker itself stand here too, so that a review can treat all of them alike.
+// A code is part of the product's interface: alerts, filters and people match it, so a code never changes its meaning and
+// is never reused. The codes of the broker itself are here too, so that a review can treat all of them alike.
 package reason
 
 // A message that cannot be admitted: nothing was looked up or stored.
@@ -30,20 +30,20 @@ const (
 
 // A message that was judged against the store, or that the store can never take.
 const (
-	ContentConflict     = "ContentConflict"     // the same key stands there with other content
-	StoredHashMissing   = "StoredHashMissing"   // a document stands there that has no request hash
+	ContentConflict     = "ContentConflict"     // other content is stored under the key
+	StoredHashMissing   = "StoredHashMissing"   // the stored document has no hash to compare
 	StoredRecordUnknown = "StoredRecordUnknown" // a record is stored that only a newer version can read
-	KeyCollision        = "KeyCollision"        // another key's document stands under this id
+	KeyCollision        = "KeyCollision"        // the document stored under this id belongs to another key
 	DocumentConflict    = "DocumentConflict"    // a document other than the first exists already
 	ConflictUnread      = "ConflictUnread"      // the store refused the create but has no document to compare
-	DocumentsMissing    = "DocumentsMissing"    // the stored order lacks some of its documents
+	DocumentsMissing    = "DocumentsMissing"    // some of the stored documents are missing
 	PartitionFull       = "PartitionFull"       // the logical partition is full
 	NeverStorable       = "NeverStorable"       // the store refuses this message for a cause of its own
 )
 
 // A message that the handler refused, or that kept failing.
 const (
-	Rejected            = "Rejected"            // the handler's default word; it may give its own
+	Rejected            = "Rejected"            // the handler's default code; it may give its own
 	InvalidEffects      = "InvalidEffects"      // the handler returned documents that can never be stored
 	HandlerPanic        = "HandlerPanic"        // the handler panicked at every delivery
 	HandlerError        = "HandlerError"        // the handler failed at every delivery
@@ -53,7 +53,7 @@ const (
 	UnknownType         = "UnknownType"         // the program has no handler for messages of this type
 )
 
-// The broker's own words.
+// The broker's own codes.
 const (
 	MaxDeliveryCountExceeded = "MaxDeliveryCountExceeded"
 	TTLExpired               = "TTLExpiredException"

@@ -20,7 +20,7 @@ import (
 func TestTheShapeOfTheDocuments(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		c := commit("PO/1", `{"amount":40}`, lines(1)...)
-		c.Attempt = "nonce-1"
+		c.Attempt, c.SequenceNumber = "nonce-1", 7
 		e.commit(c)
 
 		order := e.document("PO~2F1")
@@ -281,7 +281,7 @@ func TestFind(t *testing.T) {
 		require.Equal(e.t, &c.Fingerprint, r.Fingerprint)
 		require.JSONEq(e.t, `{"amount":40}`, string(r.Content))
 		require.Equal(e.t, "1", r.MessageID)
-		require.Equal(e.t, int64(7), r.SequenceNumber)
+		require.Equal(e.t, c.SequenceNumber, r.SequenceNumber)
 		require.Equal(e.t, c.EnqueuedAt, r.EnqueuedAt)
 		require.WithinDuration(e.t, time.Now(), r.CommittedAt, 0)
 		require.Len(e.t, r.Parts, 12)

@@ -30,6 +30,9 @@ const (
 // hosts makes every test talk to a host of its own, since azcosmos keeps caches per endpoint for the whole process.
 var hosts atomic.Int64
 
+// sequences gives each commit the sequence number of a message of its own.
+var sequences atomic.Int64
+
 // env is an embedded account with one container, and a store over it, inside a bubble.
 type env struct {
 	t       *testing.T
@@ -132,7 +135,7 @@ func commit(key, body string, parts ...worker.Document) worker.Commit {
 	}
 	return worker.Commit{
 		Key: k, DocumentID: k.DocumentID(), Attempt: fmt.Sprintf("attempt-%d", hosts.Add(1)), Fingerprint: f,
-		MessageID: key, SequenceNumber: 7, EnqueuedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		MessageID: key, SequenceNumber: sequences.Add(1), EnqueuedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		Documents: append([]worker.Document{{Type: "order", Content: []byte(body)}}, parts...),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,7 +100,8 @@ func (b *bench) commitBy(c admission.Config, id, body string, lines int) (worker
 	b.Helper()
 	a, err := admission.New(c)
 	b.succeeds(err, "the configuration of admission")
-	sequence, enqueued := int64(7), time.Now().Add(-time.Second).UTC().Truncate(time.Millisecond)
+	// Each commit is for a message of its own: another delivery of one message would be told from a duplicate.
+	sequence, enqueued := rand64(), time.Now().Add(-time.Second).UTC().Truncate(time.Millisecond)
 	m, refusal := a.Admit(&azservicebus.ReceivedMessage{MessageID: id, Body: []byte(body), SequenceNumber: &sequence, EnqueuedTime: &enqueued})
 	b.must(refusal == nil, "the message is refused: %v", refusal)
 	commit := worker.Commit{
@@ -115,6 +117,9 @@ func (b *bench) commitBy(c admission.Config, id, body string, lines int) (worker
 	}
 	return commit, func(r fingerprint.Parameters) (fingerprint.Fingerprint, error) { return a.Rehash(m, r) }
 }
+
+// rand64 is a sequence number that no other message has.
+func rand64() int64 { return mathrand.Int64N(1<<53) + 1 }
 
 // judge commits and judges, and fails the test on an error.
 func (b *bench) judge(c worker.Commit, rehash worker.Rehash) (worker.Judgement, worker.Outcome) {

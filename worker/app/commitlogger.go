@@ -19,7 +19,7 @@ func (c config) commitLogger(log *slog.Logger) worker.Observer {
 	}
 	return worker.ObserverFunc(func(e worker.Event) {
 		switch e.Kind {
-		case worker.EventCreated, worker.EventOwn, worker.EventRedelivered, worker.EventDuplicate:
+		case worker.EventCreated, worker.EventOwn, worker.EventRedelivered, worker.EventDuplicate, worker.EventStale:
 			log.LogAttrs(context.Background(), slog.LevelInfo, "message committed",
 				slog.String("event", string(e.Kind)), slog.String("message_id", e.MessageID), slog.String("document_id", e.DocumentID))
 		}

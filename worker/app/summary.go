@@ -33,7 +33,7 @@ func newSummary(log *slog.Logger) *summary {
 // summaryKeys are the counts of a line, all of them in each line.
 func summaryKeys() []worker.EventKind {
 	return []worker.EventKind{
-		worker.EventReceived, worker.EventCreated, worker.EventOwn, worker.EventRedelivered, worker.EventDuplicate, worker.EventIgnored, worker.EventConflict,
+		worker.EventReceived, worker.EventCreated, worker.EventOwn, worker.EventRedelivered, worker.EventDuplicate, worker.EventStale, worker.EventIgnored, worker.EventConflict,
 		worker.EventDeadLettered, worker.EventAbandoned, worker.EventNotSettled,
 	}
 }

@@ -37,7 +37,7 @@ func New(o Options) (*Broker, error) {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 30 * time.Second
 	}
-	return &Broker{options: o, address: a, letters: o.Queue + deadLetterQueue, turn: make(chan struct{}, 1)}, nil
+	return &Broker{options: o, address: a, letters: o.letters(), turn: make(chan struct{}, 1)}, nil
 }
 
 // Close drops the connection. Locks that were not given back end by themselves.
@@ -89,11 +89,11 @@ func (b *Broker) drop(ctx context.Context, broken *connection, err error) {
 // tries is how often a request is made that may be made again.
 const tries = 3
 
-// manage makes a request at the management node of the dead letters. Requests run at the same time. When the connection is
+// manage makes a request at the management node of a path. Requests run at the same time. When the connection is
 // lost under a request that may be repeated, it is made again on a new one.
-func (b *Broker) manage(ctx context.Context, repeat bool, operation string, body map[string]any) (*amqp.Message, error) {
+func (b *Broker) manage(ctx context.Context, path string, repeat bool, operation string, body map[string]any) (*amqp.Message, error) {
 	for try := 1; ; try++ {
-		reply, c, err := b.manageOnce(ctx, operation, body)
+		reply, c, err := b.manageOnce(ctx, path, operation, body)
 		if err != nil {
 			b.drop(ctx, c, err)
 		}
@@ -103,18 +103,20 @@ func (b *Broker) manage(ctx context.Context, repeat bool, operation string, body
 	}
 }
 
-func (b *Broker) manageOnce(ctx context.Context, operation string, body map[string]any) (*amqp.Message, *connection, error) {
+func (b *Broker) manageOnce(ctx context.Context, path, operation string, body map[string]any) (*amqp.Message, *connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
 	defer cancel()
 	var c *connection
-	err := b.with(ctx, func(open *connection) error {
+	var node *rpc
+	err := b.with(ctx, func(open *connection) (err error) {
 		c = open
-		return c.authorize(ctx, b.letters, b.letters+"/$management")
+		node, err = c.node(ctx, path)
+		return err
 	})
 	var reply *amqp.Message
 	if err == nil {
 		m := &amqp.Message{Value: body, ApplicationProperties: map[string]any{"operation": "com.microsoft:" + operation, "server-timeout": serverTimeout(ctx)}}
-		reply, err = c.management.call(ctx, m)
+		reply, err = node.call(ctx, m)
 	}
 	return reply, c, err
 }

@@ -12,18 +12,22 @@ import (
 	"github.com/orderworker/orderworker/internal/wire"
 )
 
+// management is the path of a management node below that of what it manages.
+const management = "/$management"
+
 // deadLetterQueue is the path of a queue's dead letters below its own.
 const deadLetterQueue = "/$DeadLetterQueue"
 
 // connection is one connection with what is opened on it. Its fields belong to whoever holds the broker's turn, except that
-// management may be used by many.
+// the management links may be used by many.
 type connection struct {
-	address    address
-	conn       *amqp.Conn
-	session    *amqp.Session
-	management *rpc
-	receiver   *amqp.Receiver
-	sender     *amqp.Sender
+	address address
+	conn    *amqp.Conn
+	session *amqp.Session
+	// nodes are the management links, by the path of what they manage.
+	nodes    map[string]*rpc
+	receiver *amqp.Receiver
+	sender   *amqp.Sender
 	// sentAt is when the sender was used last.
 	sentAt time.Time
 	// credit is what the receiver has been given and not used, and handed how many letters came over it.
@@ -34,7 +38,7 @@ type connection struct {
 
 // connect opens a connection and the management links of the dead letters.
 func (b *Broker) connect(ctx context.Context) (*connection, error) {
-	c := &connection{address: b.address, tokens: map[string]time.Time{}}
+	c := &connection{address: b.address, nodes: map[string]*rpc{}, tokens: map[string]time.Time{}}
 	var err error
 	if c.conn, err = b.dial(ctx); err != nil {
 		return nil, err
@@ -82,24 +86,39 @@ func (a address) dial(ctx context.Context) (net.Conn, error) {
 }
 
 func (c *connection) open(ctx context.Context, letters string) (err error) {
-	if err = c.authorize(ctx, letters, letters+"/$management"); err != nil {
+	if err = c.authorize(ctx, letters, letters+management); err != nil {
 		return err
 	}
-	if c.session, err = c.conn.NewSession(ctx, nil); err != nil {
-		return err
+	c.session, err = c.conn.NewSession(ctx, nil)
+	if err == nil {
+		_, err = c.node(ctx, letters)
 	}
-	c.management, err = openRPC(ctx, c.conn, letters+"/$management")
 	return err
+}
+
+// node returns the management links of a path, and opens them first when there are none.
+func (c *connection) node(ctx context.Context, path string) (*rpc, error) {
+	if err := c.authorize(ctx, path, path+management); err != nil {
+		return nil, err
+	}
+	if n := c.nodes[path]; n != nil {
+		return n, nil
+	}
+	n, err := openRPC(ctx, c.conn, path+management)
+	if err == nil {
+		c.nodes[path] = n
+	}
+	return n, err
 }
 
 // close drops the connection without a word on its links; the broker ends them with it.
 func (c *connection) close() {
-	if c.management != nil {
-		c.management.stop()
+	for _, n := range c.nodes {
+		n.stop()
 	}
 	_ = c.conn.Close()
-	if c.management != nil {
-		c.management.routing.Wait()
+	for _, n := range c.nodes {
+		n.routing.Wait()
 	}
 }
 

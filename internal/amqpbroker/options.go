@@ -21,10 +21,20 @@ type Options struct {
 	Credential azcore.TokenCredential
 	// Queue is the path of the queue itself, not that of its dead letters.
 	Queue string
+	// Forwarded reads dead-lettered messages that were forwarded to the queue, where they lie as ordinary ones, in place of its
+	// own dead letters.
+	Forwarded bool
 	// Dial opens connections in place of TCP and TLS. Defaults to those.
 	Dial func(ctx context.Context) (net.Conn, error)
 	// CallTimeout bounds one request to the broker, a reconnect included. Defaults to 30s.
 	CallTimeout time.Duration
+}
+
+func (o Options) letters() string {
+	if o.Forwarded {
+		return o.Queue
+	}
+	return o.Queue + deadLetterQueue
 }
 
 // address is what the options come to.

@@ -11,9 +11,18 @@ import (
 
 var errPeekAnswer = errors.New("amqpbroker: the broker's answer to a peek has no messages in it")
 
-// Peek returns up to most letters from a sequence number on. See [deadletter.Broker].
+// Peek returns up to most messages from a sequence number on. See [deadletter.Broker].
 func (b *Broker) Peek(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
-	reply, err := b.manage(ctx, true, "peek-message", map[string]any{
+	return b.peek(ctx, b.letters, from, most)
+}
+
+// PeekQueue is Peek for the queue itself. See [deadletter.Broker].
+func (b *Broker) PeekQueue(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
+	return b.peek(ctx, b.options.Queue, from, most)
+}
+
+func (b *Broker) peek(ctx context.Context, path string, from int64, most int) ([]*deadletter.DeadLetter, error) {
+	reply, err := b.manage(ctx, path, true, "peek-message", map[string]any{
 		"from-sequence-number": from, "message-count": int32(min(max(most, 1), math.MaxInt32)),
 	})
 	if err != nil || statusOf(reply) == http.StatusNoContent {

@@ -15,7 +15,7 @@ func (b *Broker) Renew(ctx context.Context, locks []deadletter.LockToken) error 
 	if len(locks) == 0 {
 		return nil
 	}
-	_, err := b.manage(ctx, true, "renew-lock", map[string]any{"lock-tokens": uuids(locks)})
+	_, err := b.manage(ctx, b.letters, true, "renew-lock", map[string]any{"lock-tokens": uuids(locks)})
 	return asLock(err)
 }
 
@@ -25,7 +25,7 @@ func (b *Broker) Complete(ctx context.Context, lock deadletter.LockToken) error 
 }
 
 func (b *Broker) dispose(ctx context.Context, status string, lock deadletter.LockToken) error {
-	_, err := b.manage(ctx, false, "update-disposition", map[string]any{
+	_, err := b.manage(ctx, b.letters, false, "update-disposition", map[string]any{
 		"disposition-status": status, "lock-tokens": uuids([]deadletter.LockToken{lock}),
 	})
 	return asLock(err)

@@ -29,6 +29,8 @@ type Command struct {
 	// sent are the copies that were sent before, and seen what duplicate detection may remember, both for a resubmit.
 	sent sentBefore
 	seen *seen
+	// queueEnd is from where on a copy that is sent now lies in the queue.
+	queueEnd int64
 }
 
 // A Result is a word for what came of an order.
@@ -50,6 +52,8 @@ const (
 	Refused Result = "refused"
 	// Rejected: the worker's own steps ended without committed documents.
 	Rejected Result = "rejected"
+	// NotSeen: a copy was sent and not seen since, so that the dead letter stays.
+	NotSeen Result = "not-seen"
 	// Absent: the dead letter is gone.
 	Absent Result = "gone"
 	// Locked: somebody else holds the dead letter.
@@ -99,6 +103,9 @@ func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove rem
 	if o.Action == Resubmit {
 		if sent, ok := o.sent.of(e); ok {
 			e.ActionID = sent.ActionID
+			if why := r.unseen(ctx, l, 1); why != "" {
+				return out.notSeen(why)
+			}
 			return r.finish(ctx, e, out.with(Resubmitted, sentDetail(sent)), remove)
 		}
 	}
@@ -119,6 +126,11 @@ func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove rem
 		return out.with(Broken, detail)
 	}
 	out, effect := r.effect(ctx, o, e, l, out)
+	if effect && o.Action == Resubmit {
+		if why := r.unseen(context.WithoutCancel(ctx), l, o.queueEnd); why != "" {
+			out, effect = out.notSeen(why), false
+		}
+	}
 	if !effect {
 		r.recordFailure(ctx, e, out)
 		return out

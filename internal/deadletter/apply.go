@@ -78,7 +78,7 @@ func (s Summary) Settled() int {
 
 // Failed returns how many letters did not come out as they should.
 func (s Summary) Failed() int {
-	return s.Counts[Broken] + s.Counts[Uncertain] + s.Counts[Rejected]
+	return s.Counts[Broken] + s.Counts[Uncertain] + s.Counts[Rejected] + s.Counts[NotSeen]
 }
 
 // An Application is a plan, or a few letters, to be dealt with.
@@ -120,12 +120,13 @@ func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
 type run struct {
 	*Reviewer
 	Application
-	steps map[int64]PlanStep // those whose letter is still there
-	sent  sentBefore
-	seen  *seen
-	locks *lockRange
-	tail  tail
-	begin time.Time // when the next letter may be begun
+	steps    map[int64]PlanStep // those whose letter is still there
+	sent     sentBefore
+	seen     *seen
+	queueEnd int64
+	locks    *lockRange
+	tail     tail
+	begin    time.Time // when the next letter may be begun
 
 	mu      sync.Mutex
 	summary Summary // guarded by mu
@@ -148,6 +149,9 @@ func (r *run) prepare(ctx context.Context) error {
 		}
 		// Letters that came later say what duplicate detection remembers.
 		r.tail, last = newTail(last), 0
+		if r.queueEnd, err = r.Reviewer.queueEnd(ctx); err != nil {
+			return err
+		}
 	}
 	there, err := r.present(ctx, first, last)
 	if err != nil {
@@ -355,7 +359,7 @@ func (r *run) one(ctx context.Context, sequence int64) Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTime)
 	defer cancel()
 	o, step := r.Command, r.steps[sequence]
-	o.Action, o.sent, o.seen = step.Action, r.sent, r.seen
+	o.Action, o.sent, o.seen, o.queueEnd = step.Action, r.sent, r.seen, r.queueEnd
 	if o.Plan != "" {
 		o.Step = &step
 	}

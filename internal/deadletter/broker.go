@@ -17,6 +17,8 @@ type Broker interface {
 	// Peek returns up to most letters from a sequence number on, in the order of their numbers, and touches nothing. No
 	// letters and no error means that there are none from there on.
 	Peek(ctx context.Context, from int64, most int) ([]*DeadLetter, error)
+	// PeekQueue is Peek for the queue to which Send sends.
+	PeekQueue(ctx context.Context, from int64, most int) ([]*DeadLetter, error)
 	// Lock locks up to most messages from the front, waits for the first of them at most as long as wait, and returns none
 	// when none came.
 	Lock(ctx context.Context, most int, wait time.Duration) ([]LockedMessage, error)

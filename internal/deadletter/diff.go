@@ -45,6 +45,15 @@ func (i Item) Changes() []Change {
 	return out
 }
 
+// Incomparable says why a comparison of content would not tell whether the message was applied, or nothing.
+func (i Item) Incomparable() string {
+	switch i.Verdict.Kind {
+	case HashMissing, OtherKey, Incomplete, OtherProgram, OtherSettings, Unreadable:
+		return i.Verdict.Meaning()
+	}
+	return ""
+}
+
 // alone is a value that stands alone. It is empty when there is none.
 func alone(text []byte) string {
 	return Clip(Visible(string(text[:min(len(text), 4*maxChangeText)])), maxChangeText)

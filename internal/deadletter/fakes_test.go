@@ -39,3 +39,15 @@ func mustKey(text string) admission.KeySource {
 	}
 	return k
 }
+
+// sendHook does something as soon as a copy is sent.
+type sendHook struct {
+	deadletter.Broker
+	after func()
+}
+
+func (b *sendHook) Send(ctx context.Context, encoded []byte) error {
+	err := b.Broker.Send(ctx, encoded)
+	b.after()
+	return err
+}

@@ -70,6 +70,10 @@ func (m mortalBroker) Peek(ctx context.Context, from int64, most int) ([]*deadle
 	return call(m.p, "peek", func() ([]*deadletter.DeadLetter, error) { return m.b.Peek(ctx, from, most) })
 }
 
+func (m mortalBroker) PeekQueue(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
+	return call(m.p, "peek the queue", func() ([]*deadletter.DeadLetter, error) { return m.b.PeekQueue(ctx, from, most) })
+}
+
 func (m mortalBroker) Lock(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
 	return call(m.p, "lock", func() ([]deadletter.LockedMessage, error) { return m.b.Lock(ctx, most, wait) })
 }

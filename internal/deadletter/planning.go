@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // Planning says what a plan is to contain.
@@ -89,6 +91,7 @@ const (
 	leftWarned     = "the action carries a warning that was not acknowledged"
 	leftMost       = "the plan is as long as it may be"
 	leftUnreached  = "it is deferred, has no sequence number, or cannot be read by the client library"
+	leftBlocked    = "one of its further documents exists already, so that it can only fail; show says which"
 	leftOutOfOrder = "the store gave no answer"
 	leftProgram    = "it belongs to another program, which can plan it"
 	leftDoubt      = "nobody knows to which program it belongs; --accept-unknown-program plans it"
@@ -101,7 +104,9 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 		case AlreadyApplied:
 			action = Discard
 		case NeverApplied:
-			action = Reprocess
+			if action = Reprocess; item.Letter.Reason() == reason.DocumentConflict {
+				return "", leftBlocked
+			}
 		case Undecided:
 			return "", leftOutOfOrder
 		case OtherProgram:

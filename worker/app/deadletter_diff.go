@@ -14,7 +14,7 @@ func newDeadletterDiff(sys system) *cobra.Command {
 		Use: "diff SEQUENCE", Short: "Compare a dead letter with the stored document, path by path", Args: needArgs("SEQUENCE"),
 		Long: `Compare a dead letter with the stored document, path by path, as the fingerprint of the stored one compares.
 
-Exit code 0 when the two are the same, 3 when they differ, 4 when there is nothing to compare with.`,
+Exit code 0 when the two are the same, 3 when they differ, 4 when there is nothing to compare with or nobody can tell.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return withLetter(c, sys, args, output, func(_ *review, item deadletter.Item) error {
 				return diff(sys, item, output)
@@ -31,6 +31,9 @@ func diff(sys system, item deadletter.Item, output string) error {
 		return fmt.Errorf("%s", item.Verdict.Meaning())
 	case item.Stored == nil || item.Content == nil:
 		return withCode(exitAbsent, fmt.Errorf("there is nothing to compare with: %s", deadletter.Visible(item.Verdict.Meaning())))
+	}
+	if why := item.Incomparable(); why != "" {
+		return withCode(exitAbsent, fmt.Errorf("nobody can tell whether the two are the same: %s", deadletter.Visible(why)))
 	}
 	changes := item.Changes()
 	if output == "json" {

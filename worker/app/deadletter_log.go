@@ -42,6 +42,14 @@ Every action has an entry from before it had any effect (intended) and one of it
 	return c
 }
 
+// doneAs is the action of an entry, and for a message of a file that it was imported.
+func doneAs(e deadletter.Entry) string {
+	if e.Origin != "" {
+		return e.Origin + " " + string(e.Action)
+	}
+	return string(e.Action)
+}
+
 func writeLog(ctx context.Context, out io.Writer, ledger deadletter.Ledger, q deadletter.Query, output string) error {
 	entries := []deadletter.Entry{}
 	for e, err := range ledger.Entries(ctx, q) {
@@ -58,7 +66,7 @@ func writeLog(ctx context.Context, out io.Writer, ledger deadletter.Ledger, q de
 		if e.Result != "" {
 			result += " (" + e.Result + ")"
 		}
-		line := fmt.Sprintf("%s  %-10d  %-9s  %-24s  %-15s  %s  by %s: %s", e.At.UTC().Format(time.RFC3339), e.Sequence, e.Action, result, e.Verdict.Title(), cell(e.MessageID, 40), cell(e.Actor, 40), cell(e.Why, 80))
+		line := fmt.Sprintf("%s  %-12s  %-10d  %-16s  %-24s  %-15s  %s  by %s: %s", e.At.UTC().Format(time.RFC3339), cell(e.Queue, 40), e.Sequence, doneAs(e), result, e.Verdict.Title(), cell(e.MessageID, 40), cell(e.Actor, 40), cell(e.Why, 80))
 		if e.Detail != "" {
 			line += "  [" + cell(e.Detail, 120) + "]"
 		}

@@ -322,3 +322,19 @@ func TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent(t *testing.T) {
 		})
 	}
 }
+
+// TestALineThatOneReplicaLacksIsNotMissing lets the line be read where the batch has not arrived yet, while the primary may not be
+// asked: the session token of the order's read tells that replica from one that knows.
+func TestALineThatOneReplicaLacksIsNotMissing(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		e.commit(commit("1", `{}`, lines(1)...))
+		e.faults.Add(fault.On(history.ReadDocument).Key("1~part.line-1").Always().Before(fault.Action{Kind: fault.Lag}))
+		e.faults.Add(fault.On(history.ExecuteBatch).Always().Before(fault.Reply(403, 0)))
+		_, err := e.store.Find(e.ctx(), "1")
+		requireAs[*worker.UnavailableError](e.t, err)
+		e.faults.Clear()
+		r, err := e.store.Find(e.ctx(), "1")
+		require.NoError(e.t, err)
+		require.Empty(e.t, r.MissingParts)
+	})
+}

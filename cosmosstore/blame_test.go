@@ -164,6 +164,16 @@ func TestAfterALostAnswerNothingIsBlamedBeforeItIsLookedFor(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatSaysNothingIsALostAnswer(t *testing.T) {
+	for _, status := range []int{200, 302, 408, 410, 500} {
+		inBubble(t, setup{}, func(e *env) {
+			e.faults.Add(fault.On(history.CreateDocument).Before(fault.Reply(status, 0)), fault.On(history.CreateDocument).Nth(2).Before(fault.Reply(403, 1014)))
+			_, err := e.store.Commit(e.ctx(), commit("1", `{}`))
+			require.Contains(e.t, detailOf(e.t, err), "look once more whether the order is stored", status)
+		})
+	}
+}
+
 // detailOf is the text of an error that blames the message.
 func detailOf(t *testing.T, err error) string {
 	t.Helper()

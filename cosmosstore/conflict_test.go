@@ -173,6 +173,15 @@ func TestADocumentThatExpiredBeforeItsConflictWasReadIsCreatedAgain(t *testing.T
 	})
 }
 
+func TestADocumentThatExpiresIsWaitedForAMoment(t *testing.T) {
+	inBubble(t, setup{account: func(o *cosmosdb.Options) { o.ExpiredBlocksCreate = true }}, func(e *env) {
+		require.NoError(e.t, e.account.Seed(database, container, `{"id":"1","pk":"1","ttl":10}`))
+		time.Sleep(11 * time.Second)
+		time.AfterFunc(300*time.Millisecond, func() { e.account.Purge() })
+		require.True(e.t, e.commit(commit("1", `{}`)).Created)
+	})
+}
+
 func TestALaggingReplicaIsNotTakenForAnAbsentDocument(t *testing.T) {
 	for name, lag := range map[string]cosmosdb.Lag{
 		"it lags by 100 ms":                            {By: 100 * time.Millisecond},

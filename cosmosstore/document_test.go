@@ -253,6 +253,17 @@ func TestWhateverStandsThereIsReadAndNeverTakenForEqual(t *testing.T) {
 	}
 }
 
+func TestARecordThatDoesNotSayWhenItWasCommittedWasSoWhenItWasWritten(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		require.NoError(e.t, e.account.Seed(database, container, `{"id":"1","pk":"1","type":"order","request":{"version":1,"key":"1"}}`))
+		written := time.Now()
+		time.Sleep(time.Hour)
+		r, err := e.store.Find(e.ctx(), "1")
+		require.NoError(e.t, err)
+		require.WithinDuration(e.t, written, r.CommittedAt, time.Second)
+	})
+}
+
 func TestAConsumerHasDocumentsOfItsOwn(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		a, b := commit("1", `{}`), commit("1", `{"other":1}`)

@@ -96,3 +96,10 @@ func FuzzEncode(f *testing.F) {
 		require.JSONEq(t, string(content), string(r.Content))
 	})
 }
+
+func TestADocumentWhoseIDIsThePartitionKeyHasItOnce(t *testing.T) {
+	c := worker.Commit{Key: identity.Text("1"), DocumentID: "1", Documents: []worker.Document{{Type: "order", Content: []byte(`{}`)}}}
+	p, err := layout{path: []string{"id"}}.compose(c, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(p.docs[0].body), `"id":`))
+}

@@ -83,3 +83,14 @@ func TestClosingEndsTheReadingOfTheContainer(t *testing.T) {
 		require.Less(e.t, time.Since(begun), time.Second)
 	})
 }
+
+func TestReadingTheContainerAgainIsNotCountedToAMessage(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		e.commit(commit("1", `{}`))
+		time.Sleep(6 * time.Minute)
+		e.faults.Add(fault.On(history.CreateDocument).Before(fault.Wait(time.Second))) // so that all else has been answered by then
+		before := e.requests(history.ReadContainer)
+		require.Equal(e.t, 1, e.commit(commit("2", `{}`)).Calls)
+		require.Equal(e.t, before+1, e.requests(history.ReadContainer))
+	})
+}

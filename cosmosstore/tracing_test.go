@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/tracing"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,15 @@ func TestAnAnswerThatIsExpectedIsNoFailedSpan(t *testing.T) {
 		require.Empty(e.t, e.store.Check(e.ctx()))
 		require.Empty(e.t, s.failed)
 		require.Greater(e.t, s.ended, 20)
+	})
+}
+
+func TestAStatusOfAnEarlierTryIsNotThatOfALostAnswer(t *testing.T) {
+	s := &spans{}
+	inBubble(t, traced(s), func(e *env) {
+		e.faults.Add(fault.On(history.CreateDocument).Before(fault.Throttle(time.Second)), fault.On(history.CreateDocument).Nth(2).Before(fault.DropReply()))
+		require.True(e.t, e.commit(commit("1", `{}`)).Created)
+		require.Equal(e.t, []string{"HTTP POST: 429 Too Many Requests", "HTTP POST: no response", "create_item orders: no response"}, s.failed)
 	})
 }
 

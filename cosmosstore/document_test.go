@@ -258,7 +258,7 @@ func TestARecordThatDoesNotSayWhenItWasCommittedWasSoWhenItWasWritten(t *testing
 		require.NoError(e.t, e.account.Seed(database, container, `{"id":"1","pk":"1","type":"order","request":{"version":1,"key":"1"}}`))
 		written := time.Now()
 		time.Sleep(time.Hour)
-		r, err := e.store.Find(e.ctx(), "1")
+		r, err := e.store.Find(e.ctx(), "", "1")
 		require.NoError(e.t, err)
 		require.WithinDuration(e.t, written, r.CommittedAt, time.Second)
 	})

@@ -31,7 +31,7 @@ func TestTheShapeOfTheDocuments(t *testing.T) {
 		require.NotContains(e.t, order, "ttl")
 		require.NotContains(e.t, order, "exactNumbers")
 		require.Equal(e.t, map[string]any{
-			"version": 1.0, "key": "PO/1", "messageId": "PO/1", "hash": c.Fingerprint.Hash, "attempt": "nonce-1", "sequenceNumber": 7.0,
+			"version": 1.0, "key": "PO/1", "messageId": "PO/1", "hash": c.Fingerprint.Hash, "attempt": "nonce-1", "sequenceNumber": float64(c.SequenceNumber),
 			"parameters": map[string]any{"v": 1.0, "alg": "sha256", "form": "json"},
 			"enqueuedAt": "2026-03-01T12:00:00Z", "committedAt": time.Now().UTC().Format(time.RFC3339), "parts": []any{"line-1"},
 		}, order["request"])

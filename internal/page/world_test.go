@@ -47,10 +47,17 @@ func (w *world) key() string {
 	return w.entry
 }
 
-// start serves the page. Change may change its options before that; hosts are set.
+// start serves the page with a ledger in memory. Change may change its options before that; hosts are set.
 func start(t *testing.T, change func(*page.Options)) *world {
 	t.Helper()
-	w := &world{t: t, mem: storetest.NewMem(), ledger: &memoryLedger{}}
+	ledger := &memoryLedger{}
+	return startWith(t, ledger, ledger, change)
+}
+
+// startWith is start with the ledger that actions are recorded in.
+func startWith(t *testing.T, kept *memoryLedger, ledger deadletter.Ledger, change func(*page.Options)) *world {
+	t.Helper()
+	w := &world{t: t, mem: storetest.NewMem(), ledger: kept}
 	var err error
 	w.Broker, err = servicebus.New(servicebus.Options{Config: servicebus.Config{Queues: []servicebus.Queue{
 		{Name: "orders", DefaultMessageTimeToLive: servicebus.Forever, DeadLetteringOnMessageExpiration: true, MaxDeliveryCount: 1},
@@ -64,7 +71,7 @@ func start(t *testing.T, change func(*page.Options)) *world {
 		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	}))
 	require.NoError(t, err)
-	w.review = deadletter.NewReviewer(b, w.pipeline, w.ledger, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})
+	w.review = deadletter.NewReviewer(b, w.pipeline, ledger, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})
 	w.site = httptest.NewUnstartedServer(nil)
 	o := page.Options{Reviewer: w.review, Ledger: w.ledger, Hosts: []string{w.site.Listener.Addr().String()}, Write: true, Actor: "ann"}
 	o.Announce = func(path string) {

@@ -69,6 +69,8 @@ func TestAnUnreadableMessageIsShownWithWhatIsStoredUnderItsKey(t *testing.T) {
 		require.Contains(t, items[1].Absence, "Nothing is stored under its key")
 		require.Contains(t, items[1].Verdict.Detail, items[1].Absence, "the page and the command say the same")
 		require.Contains(t, items[2].Absence, "no key")
+		w.bury("ContentConflict", message("a", `{"n":2}`))
+		require.Empty(t, w.list(deadletter.Filter{})[3].Absence, "what is stored is shown")
 	})
 }
 

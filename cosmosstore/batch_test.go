@@ -16,15 +16,15 @@ func TestTheVerdictOnABatchComesFromItsOperations(t *testing.T) {
 		want   batchVerdict
 	}{
 		{"all created", 200, []int{201, 201, 201}, 3, batchVerdict{class: done}},
-		{"guard exists", 207, []int{409, 424, 424}, 3, batchVerdict{class: exists}},
+		{"inbox record exists", 207, []int{409, 424, 424}, 3, batchVerdict{class: exists}},
 		{"a line exists", 207, []int{424, 409, 424}, 3, batchVerdict{class: exists, index: 1}},
 		{"the last line exists", 207, []int{424, 424, 409}, 3, batchVerdict{class: exists, index: 2}},
-		{"guard throttled", 207, []int{429, 424, 424}, 3, batchVerdict{class: unavailable}},
+		{"inbox record throttled", 207, []int{429, 424, 424}, 3, batchVerdict{class: unavailable}},
 		{"line throttled", 207, []int{424, 424, 429}, 3, batchVerdict{class: unavailable, index: 2}},
 		{"line too large", 207, []int{424, 413, 424}, 3, batchVerdict{class: tooLarge, index: 1}},
-		{"guard contended", 207, []int{449, 424}, 2, batchVerdict{class: contended}},
+		{"inbox record contended", 207, []int{449, 424}, 2, batchVerdict{class: contended}},
 		{"line contended", 207, []int{424, 449, 424}, 3, batchVerdict{class: contended, index: 1}},
-		{"a guard that exists decides over a throttled line", 207, []int{409, 429}, 2, batchVerdict{class: exists}},
+		{"an inbox record that exists decides over a throttled line", 207, []int{409, 429}, 2, batchVerdict{class: exists}},
 		{"a throttled line decides over a line that exists", 207, []int{424, 429, 409}, 3, batchVerdict{class: unavailable, index: 1}},
 		{"line failed inside the service", 207, []int{424, 500}, 2, batchVerdict{class: ambiguous, index: 1}},
 		{"line refused", 207, []int{424, 400}, 2, batchVerdict{class: refused, index: 1}},
@@ -34,8 +34,8 @@ func TestTheVerdictOnABatchComesFromItsOperations(t *testing.T) {
 		{"all created under a failed status", 207, []int{201, 201}, 2, batchVerdict{class: unexpected}},
 		{"a stray line of a batch that was refused", 207, []int{409, 201}, 2, batchVerdict{class: exists}},
 		{"a stray line under a good status", 200, []int{409, 201}, 2, batchVerdict{class: exists}},
-		{"a guard without its line", 207, []int{201, 409}, 2, batchVerdict{class: unexpected}},
-		{"a guard without its line under a good status", 200, []int{201, 500}, 2, batchVerdict{class: unexpected}},
+		{"an inbox record without its line", 207, []int{201, 409}, 2, batchVerdict{class: unexpected}},
+		{"an inbox record without its line under a good status", 200, []int{201, 500}, 2, batchVerdict{class: unexpected}},
 		{"a code that a create never has", 200, []int{200, 201}, 2, batchVerdict{class: unexpected}},
 		{"all failed for another one", 207, []int{424, 424}, 2, batchVerdict{class: unexpected}},
 		{"codes are missing", 200, []int{0, 0}, 2, batchVerdict{class: unexpected}},
@@ -70,12 +70,12 @@ func FuzzJudgeBatch(f *testing.F) {
 	f.Add(207, []byte(`[{"statusCode":409},{"statusCode":201}]`), 2, 1)
 	f.Add(207, []byte(`[{"statusCode":424},{"statusCode":409}]`), 2, 2)
 	f.Add(207, []byte(`not JSON`), 3, 1)
-	f.Fuzz(func(t *testing.T, status int, body []byte, n, guards int) {
-		if n < 1 || n > 100 || guards < 1 || guards > n {
+	f.Fuzz(func(t *testing.T, status int, body []byte, n, records int) {
+		if n < 1 || n > 100 || records < 1 || records > n {
 			t.Skip()
 		}
 		results := parseBatch(body)
-		v := judgeBatch(status, results, n, n, guards)
+		v := judgeBatch(status, results, n, n, records)
 		require.NotZero(t, v.class)
 		all := json.Valid(body) && len(results) == n && status == 200
 		for _, r := range results {

@@ -41,7 +41,7 @@ func TestABatchReplyOfAnyShapeOnAnEmptyStore(t *testing.T) {
 		check  func(t *testing.T, o worker.Outcome, err error)
 	}{
 		{"a line is said to exist and is not there", batchReply(207, 424, 409, 424), uncertain(reason.ConflictUnread)},
-		{"the guard is throttled", batchReply(207, 429, 424, 424), unavailableNow},
+		{"the inbox record is throttled", batchReply(207, 429, 424, 424), unavailableNow},
 		{"a line is throttled", batchReply(207, 424, 424, 429), unavailableNow},
 		{"a line is in a region without writes", batchReply(207, 424, 403, 424), func(t *testing.T, _ worker.Outcome, err error) {
 			requireAs[*worker.MisconfiguredError](t, err) // without a substatus a 403 is about rights
@@ -110,7 +110,7 @@ func TestABatchThatIsContendedOrThrottledForAWhileIsCommitted(t *testing.T) {
 	}
 }
 
-// TestABatchThatIsNotAtomicIsNeverCalledADuplicate plays the emulator that keeps the lines of a batch whose guard exists.
+// TestABatchThatIsNotAtomicIsNeverCalledADuplicate plays the emulator that keeps the lines of a batch whose inbox record exists.
 func TestABatchThatIsNotAtomicIsNeverCalledADuplicate(t *testing.T) {
 	const body = `{"orderId":"1"}`
 	for _, status := range []int{207, 200} {
@@ -136,10 +136,10 @@ func TestABatchThatIsNotAtomicIsNeverCalledADuplicate(t *testing.T) {
 			c := commit("1", body, lines(2)...)
 			o := e.commit(c)
 			require.Equal(e.t, worker.Duplicate, judge(c, o, body))
-			require.Equal(e.t, 1+1+1, o.Calls, "one batch, one read of the guard, one batch of reads")
+			require.Equal(e.t, 1+1+1, o.Calls, "one batch, one read of the inbox record, one batch of reads")
 		})
 	})
-	t.Run("a guard that was created without its line", func(t *testing.T) {
+	t.Run("an inbox record that was created without its line", func(t *testing.T) {
 		inBubble(t, setup{}, func(e *env) {
 			c := commit("1", body, lines(1)...)
 			guard := fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":{},"request":{"version":1,"key":"1","attempt":%q,"hash":%q,

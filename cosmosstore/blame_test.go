@@ -67,7 +67,7 @@ func TestWritesThatAreRefusedForEveryKeyAreTheStoresFault(t *testing.T) {
 		{"every batch is refused with 400", 1, fault.Reply(400, 0), reason.NeverStorable, "refuses every write"},
 		{"a line of every batch is refused with 400", 1, batchReply(207, 424, 400), reason.NeverStorable, "refuses every write"},
 		{"every batch is without results", 1, fault.Reply(200, 0), reason.NeverStorable, ""},
-		{"every batch meets a guard that is not there", 1, batchReply(207, 409, 424), reason.ConflictUnread, ""},
+		{"every batch meets an inbox record that is not there", 1, batchReply(207, 409, 424), reason.ConflictUnread, ""},
 		{"every batch meets a line that is not there", 1, batchReply(207, 424, 409), reason.ConflictUnread, ""},
 	}
 	for _, tt := range tests {
@@ -107,7 +107,7 @@ func TestWritesThatAreRefusedForEveryKeyAreTheStoresFault(t *testing.T) {
 
 func TestALineIsSaidToStandInTheWayOnlyWhenItDoes(t *testing.T) {
 	const body = `{"orderId":"1"}`
-	t.Run("it stands there without its order", func(t *testing.T) {
+	t.Run("it exists without its order", func(t *testing.T) {
 		inBubble(t, setup{}, func(e *env) {
 			require.NoError(e.t, e.account.Seed(database, container, `{"id":"1~part.line-2","pk":"1"}`))
 			o := e.commit(commit("1", body, lines(2)...))
@@ -197,7 +197,7 @@ func TestAnOrderThatLostALineIsNoDuplicate(t *testing.T) {
 				again := commit("1", body, lines(n)...)
 				o := e.commit(again)
 				require.Equal(e.t, worker.Duplicate, judge(again, o, body))
-				require.Equal(e.t, 1+1+1, o.Calls, "a refused batch, a read of the guard, and one request for all lines")
+				require.Equal(e.t, 1+1+1, o.Calls, "a refused batch, a read of the inbox record, and one request for all lines")
 				last := fmt.Sprintf("line-%d", n)
 				e.account.DeleteDocument(database, container, identity.PartDocumentID("1", last))
 				again = commit("1", body, lines(n)...)

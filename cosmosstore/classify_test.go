@@ -140,7 +140,7 @@ func TestErrorsOfTheEngineCarryWhatItNeeds(t *testing.T) {
 			require.Greater(t, len(m.Fix), 30, "%v", a)
 		}
 	})
-	t.Run("a clock that is wrong is named, whichever status tells of it", func(t *testing.T) {
+	t.Run("a clock that is wrong is named, whichever status shows it", func(t *testing.T) {
 		for _, status := range []int{401, 403} {
 			require.Contains(t, fixFor(opRead, answer{status: status}), "clock of this machine")
 		}

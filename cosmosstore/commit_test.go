@@ -49,7 +49,7 @@ func TestSeveralDocumentsAreOneBatch(t *testing.T) {
 		require.Equal(e.t, worker.Duplicate, judge(again, o, body))
 		require.Equal(e.t, []string{"line-1", "line-2", "line-3"}, o.Existing.Parts)
 		require.Empty(e.t, o.Existing.MissingParts)
-		require.Equal(e.t, 3, o.Calls, "the refused batch, a read of the guard, and a batch of reads of the lines")
+		require.Equal(e.t, 3, o.Calls, "the refused batch, a read of the inbox record, and a batch of reads of the lines")
 		require.Equal(e.t, 3, e.requests(history.ExecuteBatch))
 		require.Equal(e.t, 1, e.requests(history.ReadDocument))
 	})

@@ -30,7 +30,7 @@ func TestEveryPathToAConflictEndsInARecordToBeJudged(t *testing.T) {
 		action fault.Action
 	}{
 		{"a single create is refused", 0, create, 1, fault.Action{}},
-		{"a batch is refused by its guard", 1, batch, 1, fault.Action{}},
+		{"a batch is refused by its inbox record", 1, batch, 1, fault.Action{}},
 		{"a create is repeated after its answer was lost", 0, create, 1, fault.DropReply()},
 		{"a batch is repeated after its answer was lost", 1, batch, 1, fault.DropReply()},
 		{"a create is refused after it was throttled", 0, create, 2, fault.Throttle(time.Second)},

@@ -21,8 +21,8 @@ import (
 
 func TestTheStoreKeepsTheContract(t *testing.T) {
 	for name, s := range map[string]setup{
-		"a document is the guard":                   {},
-		"the inbox record is a document of its own": withInboxRecords(0),
+		"the first document carries the inbox record": {},
+		"the inbox record is a document of its own":   withInboxRecords(0),
 		"replies are slow and reads lag": {
 			account: func(o *cosmosdb.Options) {
 				o.Faults.Add(fault.On("cosmosdb.*").Always().After(fault.Wait(time.Millisecond)))

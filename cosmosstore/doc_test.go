@@ -48,7 +48,7 @@ import (
 //   - Odd keys, rounded numbers, members that a sender chose: TestEveryOddKeyIsStoredAndReadBackOnItsConflict,
 //     TestNumbersThatADoubleWouldRoundComeBackAsTheyWereSent, TestASenderCanOverrideNothing.
 //   - Retention: TestAContainerThatDoesNotFitIsRefused, TestACheckSaysWhatIsWrongAndWhatToDo,
-//     TestInboxRecordsThatAreForgottenTooEarlyAreToldOfAtTheStart, TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce,
+//     TestInboxRecordsThatAreForgottenTooEarlyAreToldOfAtTheStart, TestAFirstDocumentThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce,
 //     TestAnInboxRecordThatHasExpiredLetsNothingBeAppliedTwice; and a container that is changed while the store is busy:
 //     TestAContainerThatIsChangedUnderABusyStoreStopsTheWrites, TestReadingTheContainerAgainDelaysAndFailsNoWrite.
 //   - All at once, by seeds: TestRandomFaultsLoseAndDoubleNothing; and the contract of every store:

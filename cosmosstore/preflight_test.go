@@ -106,7 +106,7 @@ func TestInboxRecordsThatAreForgottenTooEarlyAreToldOfAtTheStart(t *testing.T) {
 	})
 }
 
-func TestAGuardThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *testing.T) {
+func TestAFirstDocumentThatExpiresBeforeItsMessageCanNoLongerComeBackIsToldOfOnce(t *testing.T) {
 	life := cosmosstore.Lifetime{Lock: time.Minute, Deliveries: 10, TimeToLive: time.Hour}
 	for name, tt := range map[string]struct {
 		ttl          time.Duration

@@ -30,7 +30,7 @@ var spoiled = map[string]fault.Action{
 	"304":                    fault.Reply(304, 0),
 }
 
-// TestReadsThatShowNothingHideNoDuplicate spoils every read while writes go on: the document that stands there is still found
+// TestReadsThatShowNothingHideNoDuplicate spoils every read while writes go on: the stored document is still found
 // and judged, with its lines, also in a container in which every document is alone.
 func TestReadsThatShowNothingHideNoDuplicate(t *testing.T) {
 	const body, other = `{"a":1}`, `{"a":2}`

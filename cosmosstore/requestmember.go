@@ -30,7 +30,8 @@ type requestMember struct {
 // memberDocuments is 0 in a record whose message created no documents, so that nobody looks for one.
 const memberDocuments = "documents"
 
-// encode writes the member's value. The guard carries the hash and the names of its parts; a part carries the id of its guard.
+// encode writes the member's value. The inbox record carries the hash and the names of its parts; a part the id of
+// the first document.
 func (r requestMember) encode(w *writer) {
 	c := r.commit
 	w.begin()

@@ -32,7 +32,8 @@ type Options struct {
 	Container string
 
 	// Types are the types of the documents that the handler returns, the one of the first document first, as far as they are
-	// known. What the container cannot hold is refused at the start then, and otherwise when the first message shows it.
+	// known. What the container cannot hold is refused at the start then, and otherwise when the first message shows it. Several
+	// types count as documents of one message, so a container whose partition key path is /id is refused with them.
 	Types []string
 	// InboxRecords makes the inbox record a small document of its own, beside the documents of the handler in the same logical
 	// partition; otherwise the first document carries it. Use it where the first document is rewritten by others, or where keys

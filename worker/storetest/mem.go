@@ -2,7 +2,8 @@
 // that makes a store fail. It is for tests only: no shipped program imports it.
 //
 // To test a handler without a broker and without a database, give it to a [worker.Pipeline] with a [Mem], which takes it
-// through admission, commit and judgement: see the example. To test a store of your own, call [Run].
+// through admission, commit and judgement: see the example. With the real clients and the real store: package workertest. To test a
+// store of your own, call [Run].
 package storetest
 
 import (

@@ -16,7 +16,7 @@ type Broker struct {
 	options Options
 	address address
 	letters string // the path of the dead letters
-	// turn is held by whoever uses the fields below and what is opened on the connection. A channel, so that waiting for
+	// turn is held by the goroutine that uses the fields below and what is opened on the connection. A channel, so that waiting for
 	// it can end.
 	turn   chan struct{}
 	link   *connection
@@ -40,7 +40,7 @@ func New(o Options) (*Broker, error) {
 	return &Broker{options: o, address: a, letters: o.letters(), turn: make(chan struct{}, 1)}, nil
 }
 
-// Close drops the connection. Locks that were not given back end by themselves.
+// Close drops the connection. Locks that were not released end by themselves.
 func (b *Broker) Close() {
 	b.turn <- struct{}{}
 	defer func() { <-b.turn }()

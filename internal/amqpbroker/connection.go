@@ -18,7 +18,7 @@ const management = "/$management"
 // deadLetterQueue is the path of a queue's dead letters below its own.
 const deadLetterQueue = "/$DeadLetterQueue"
 
-// connection is one connection with what is opened on it. Its fields belong to whoever holds the broker's turn, except that
+// connection is one connection with what is opened on it. Its fields belong to the goroutine that holds the broker's turn, except that
 // the management links may be used by many.
 type connection struct {
 	address address

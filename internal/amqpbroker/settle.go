@@ -31,7 +31,7 @@ func (b *Broker) dispose(ctx context.Context, status string, lock deadletter.Loc
 	return asLock(err)
 }
 
-// releases is how many locks are given back at a time: the broker takes one in each request.
+// releases is how many locks are released at a time: the broker takes one in each request.
 const releases = 32
 
 // Release gives locked letters back. See [deadletter.Broker]. Those that are lost already do not keep it from the others.

@@ -26,6 +26,10 @@ type Command struct {
 	// Origin says where the message came from when it did not lie in the dead letters, such as "import".
 	Origin string
 
+	// Archive keeps a message before it is removed. Nothing is done when it fails. Nil keeps none. It may be called by several
+	// goroutines at a time.
+	Archive func(*DeadLetter) error
+
 	// sent are the copies that were sent before, and seen what duplicate detection may remember, both for a resubmit.
 	sent sentBefore
 	seen *seen
@@ -117,6 +121,14 @@ func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove rem
 			return out.with(Refused, why)
 		}
 	}
+	if why := r.behindOther(ctx, o, l); why != "" {
+		return out.with(Refused, why)
+	}
+	if o.Archive != nil {
+		if err := o.Archive(l); err != nil {
+			return out.with(Broken, "Nothing was done, since the message could not be archived: "+err.Error())
+		}
+	}
 	if err := r.record(ctx, e, Intended, "", ""); err != nil {
 		detail := "Nothing was done, since the action could not be recorded: " + err.Error()
 		if down, ok := errors.AsType[*worker.UnavailableError](err); ok {
@@ -136,6 +148,19 @@ func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove rem
 		return out
 	}
 	return r.finish(ctx, e, out, remove)
+}
+
+// behindOther warns of a message that another one of its key lies before: the first that is applied is the one that is stored. In
+// a plan they follow each other.
+func (r *Reviewer) behindOther(ctx context.Context, o Command, l *DeadLetter) string {
+	if o.Action != Reprocess || o.Plan != "" || o.Origin != "" || o.Choice.Acknowledged || l.Sequence < 2 {
+		return ""
+	}
+	earlier, err := r.OfKey(ctx, l, l.Sequence-1)
+	if err != nil || len(earlier) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d dead letter(s) of this key came before it, the first is %d. What is applied first is stored, and the others are conflicts then. Reprocess that one first, or acknowledge the warning to go on.", len(earlier), earlier[0])
 }
 
 func (o Outcome) with(r Result, detail string) Outcome {
@@ -246,7 +271,7 @@ func (r *Reviewer) send(ctx context.Context, o Command, e Entry, l *DeadLetter, 
 	}
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return out.with(Refused, "The message is larger than the queue takes, even without what was added to it when it was put aside. Reprocess it in place."), false
+		return out.with(Refused, "The message is larger than the queue takes, even without what was added to it when it was dead-lettered. Reprocess it in place."), false
 	case err != nil:
 		return out.with(Broken, "The send failed, and the copy may have been taken all the same; that does no harm, since the worker applies it once: "+err.Error()), false
 	}
@@ -296,7 +321,7 @@ func leftDetail(r Result, where string, err error) string {
 }
 
 // remove removes a letter and believes no answer but a clear one: when the answer is lost or the lock is, it looks whether
-// the letter is still there. Left tells of an error that it is.
+// the letter is still there. Left reports of an error that it is.
 func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (left bool, err error) {
 	if err = remove(ctx); err == nil {
 		return false, nil

@@ -329,6 +329,7 @@ func TestLocksAreKeptThroughASlowStore(t *testing.T) {
 		first := w.bury("X", message("a", `{"a":1}`))
 		n := w.bury("X", message("b", `{"a":1}`))
 		w.store.Down(&worker.UnavailableError{Cause: errors.New("503")})
+		w.patience = 20 * time.Minute
 		done := make(chan []deadletter.Outcome)
 		go func() { done <- w.act(order(deadletter.Reprocess), n) }()
 		time.Sleep(10 * time.Minute)

@@ -130,7 +130,7 @@ func offerDiscard(v Verdict) Offer {
 
 func forgottenWarning(v Verdict) string {
 	if v.Gone {
-		return "A document stood under this key when the message was put aside, and is gone. If its order was made and moved elsewhere, this makes it a second time."
+		return "A document was stored under this key when the message was dead-lettered, and is gone. If its order was made and moved elsewhere, this makes it a second time."
 	}
 	return "This message is older than keys are remembered. If it was applied long ago, this applies it a second time."
 }
@@ -141,7 +141,7 @@ func staysSentence(v Verdict, doing string) string {
 	case Conflict:
 		return doing + " cannot help: other content is stored under this key and stays, so the message would come straight back. Compare the two; keep what is stored, or send the correction under a new key."
 	case Unreadable:
-		return doing + " cannot help: the worker cannot read this message, so it would come straight back. Export it, mend it, and import it."
+		return doing + " cannot help: the worker cannot read this message, so it would come straight back. Export it, fix it, and import it."
 	case Incomplete:
 		return doing + " cannot help: the stored order lacks documents that no retry adds. Restore them by hand."
 	case HashMissing:

@@ -96,8 +96,7 @@ type Application struct {
 // begins nothing more, finishes what it has begun, and gives every lock back. To go on, apply the same plan again: what is
 // done is done, and its letters are gone.
 func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
-	run := &run{Reviewer: r, Application: a, summary: Summary{Steps: len(a.Steps), Counts: map[Result]int{}}}
-	run.Pace = a.Pace.withDefaults(r.settings.lock())
+	run := r.newRun(a)
 	if err := run.prepare(ctx); err != nil {
 		return run.summary, err
 	}
@@ -116,11 +115,18 @@ func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
 	return run.summary, err
 }
 
+func (r *Reviewer) newRun(a Application) *run {
+	a.Pace = a.Pace.withDefaults(r.settings.lock())
+	return &run{Reviewer: r, Application: a, began: time.Now(), steps: map[int64]PlanStep{}, summary: Summary{Steps: len(a.Steps), Counts: map[Result]int{}}}
+}
+
 // run is one application under way. Its fields belong to the goroutine of Apply, except those under mu.
 type run struct {
 	*Reviewer
 	Application
-	steps    map[int64]PlanStep // those whose letter is still there
+	began    time.Time
+	steps    map[int64]PlanStep // those whose message is still there
+	file     []*DeadLetter      // the messages of an import, by their place; nil for dead letters
 	sent     sentBefore
 	seen     *seen
 	queueEnd int64
@@ -134,7 +140,6 @@ type run struct {
 
 // prepare finds out which letters are still there, and what an earlier run has sent of them.
 func (r *run) prepare(ctx context.Context) error {
-	r.steps = make(map[int64]PlanStep, len(r.Steps))
 	if len(r.Steps) == 0 {
 		return nil
 	}
@@ -279,11 +284,23 @@ func (r *run) group(ctx context.Context, letters []int64) {
 			return
 		}
 		wait = max(wait, storeBackoff().Wait(try))
+		if r.Command.Plan == "" && r.file == nil && time.Since(r.began)+wait > r.Pace.Patience {
+			r.giveUp(down)
+			return
+		}
 		r.progress(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
 		if !backoff.Sleep(ctx, wait) {
 			return
 		}
 		letters = down
+	}
+}
+
+// giveUp ends the wait for the store: a person waits for a few messages, and a plan can wait for ever.
+func (r *run) giveUp(down []int64) {
+	for _, n := range down {
+		out := absent(r.steps[n])
+		r.report(out.with(StoreDown, fmt.Sprintf("The store could not be used for %s. Try again when it can.", r.Pace.Patience)))
 	}
 }
 
@@ -314,7 +331,7 @@ func (r *run) once(ctx context.Context, letters []int64) (down []int64, wait tim
 			if turn.wait() {
 				out = r.one(ctx, n)
 			}
-			// Whoever comes after it is told of after it, too.
+			// The next one of the key is reported after it, too.
 			defer func() { turn.leave(out.Result != StoreDown) }()
 			if out.Result == StoreDown {
 				r.mu.Lock()
@@ -362,6 +379,9 @@ func (r *run) one(ctx context.Context, sequence int64) Outcome {
 	o.Action, o.sent, o.seen, o.queueEnd = step.Action, r.sent, r.seen, r.queueEnd
 	if o.Plan != "" {
 		o.Step = &step
+	}
+	if r.file != nil {
+		return r.fromFile(ctx, o, r.file[sequence])
 	}
 	l, err := r.peekOne(ctx, sequence)
 	switch {

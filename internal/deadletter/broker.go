@@ -22,7 +22,7 @@ type Broker interface {
 	// Lock locks up to most messages from the front, waits for the first of them at most as long as wait, and returns none
 	// when none came.
 	Lock(ctx context.Context, most int, wait time.Duration) ([]LockedMessage, error)
-	// Unlock ends the locking. It gives back letters that arrived and were never returned by Lock.
+	// Unlock ends the locking. It releases messages that arrived and were never returned by Lock.
 	Unlock(ctx context.Context) error
 	// Renew extends locks. ErrLockLost means that at least one of them is lost.
 	Renew(ctx context.Context, locks []LockToken) error
@@ -48,7 +48,7 @@ type Pipeline interface {
 	Preview(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result
 	// Process commits.
 	Process(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result
-	// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what stands under that key. The
+	// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what is stored under that key. The
 	// error is a [*reason.Refusal] when there is no key, and [worker.ErrNotFound] when nothing is stored.
 	Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) (identity.Key, worker.Record, error)
 }

@@ -15,7 +15,7 @@ const longestTTL = (1<<32 - 1) * time.Millisecond
 
 // Copy returns the encoded message to send again. Body, properties and footer are the same bytes; so are the entries of
 // application properties and annotations that stay, whatever their types. Left out are what the broker and the worker
-// wrote when they put the message aside, and what the broker writes anew for each message. A new time to live replaces the
+// wrote when they dead-lettered the message, and what the broker writes anew for each message. A new time to live replaces the
 // old one and the times that would contradict it. The resubmit count and time are added, unless plain.
 func Copy(l *DeadLetter, c Choice, now time.Time, plain bool) ([]byte, error) {
 	sections, err := wire.Split(l.Encoded)
@@ -104,7 +104,7 @@ func appendProperties(out []byte, s wire.Section, p *amqp.MessageProperties, ttl
 	return append(out, b...), err
 }
 
-// deadLetterProperty reports whether an application property was written when a message was put aside.
+// deadLetterProperty reports whether an application property was written when a message was dead-lettered.
 func deadLetterProperty(name string) bool {
 	switch name {
 	case propertyReason, propertyDescription, worker.PropertyReason, worker.PropertyDocumentID, worker.PropertyStoredHash,

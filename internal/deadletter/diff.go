@@ -4,7 +4,7 @@ import (
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
-// A Change is one place at which a message and the stored document differ, with what stands there.
+// A Change is one place at which a message and the stored document differ, with the values.
 type Change struct {
 	Path string `json:"path"`
 	// Kind is "added", "removed" or "changed", seen from what is stored.

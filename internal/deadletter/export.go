@@ -21,7 +21,7 @@ type encodedLine struct {
 }
 
 // ExportLine writes a letter as one line of JSON without its newline, losing nothing but its delivery count. The line is
-// one of package messagejson, which people can read and mend and the send command takes, unless something in the message
+// one of package messagejson, which people can read and fix and the send command takes, unless something in the message
 // has no such form: then it holds the encoded message.
 func ExportLine(l *DeadLetter) ([]byte, error) {
 	if len(l.Damage)+len(l.Foreign) == 0 {
@@ -92,23 +92,65 @@ func ImportLine(line []byte) (*DeadLetter, error) {
 // originImport marks entries of messages that came out of a file.
 const originImport = "import"
 
-// Import carries out an order on a message that was exported and does not lie in the dead letters any more, or need not: it
-// reprocesses it, or sends it to the queue, under the same rules and records as for a dead letter. Nothing is removed. A
-// message that was brought before is recognised by the store, or by the record of its send.
-func (r *Reviewer) Import(ctx context.Context, o Command, l *DeadLetter) (Outcome, error) {
-	o.Origin = originImport
+// importGroup is how many messages of a file are begun before the failures are counted.
+const importGroup = 100
+
+// Import carries out a command on messages that were exported and do not lie in the dead letters any more, or need not: it
+// reprocesses them, or sends them to the queue, under the same rules and records as for dead letters. Nothing is removed. A
+// message that was imported before is recognised by the store, or by the record of its send.
+func (r *Reviewer) Import(ctx context.Context, a Application, letters []*DeadLetter) (Summary, error) {
+	a.Command.Origin, a.Command.Plan, a.Steps = originImport, "", nil
+	run := r.newRun(a)
+	run.file, run.summary.Steps = letters, len(letters)
+	numbers := make([]int64, len(letters))
+	for i, l := range letters {
+		id, _ := l.MessageID()
+		numbers[i] = int64(i)
+		run.steps[int64(i)] = PlanStep{Sequence: l.Sequence, Action: a.Command.Action, MessageID: id}
+	}
+	if a.Command.Action == Resubmit {
+		var err error
+		if run.queueEnd, err = r.queueEnd(ctx); err != nil {
+			return run.summary, err
+		}
+	}
+	for group := range slices.Chunk(numbers, importGroup) {
+		run.group(ctx, group)
+		switch {
+		case ctx.Err() != nil:
+			run.summary.Stopped = "it was interrupted"
+			return run.summary, nil
+		case a.Pace.MaxFailures > 0 && run.tooMany() != "":
+			run.summary.Stopped = run.tooMany()
+			return run.summary, nil
+		}
+	}
+	return run.summary, nil
+}
+
+// fromFile deals with one message of a file to its end.
+func (r *run) fromFile(ctx context.Context, o Command, l *DeadLetter) Outcome {
 	if o.Action == Resubmit {
 		var err error
 		id, _ := l.MessageID()
 		if o.sent, o.seen, err = r.loadSent(ctx, id); err != nil {
-			return Outcome{}, err
+			return Outcome{Sequence: l.Sequence, MessageID: id, Action: o.Action}.with(Broken, err.Error())
 		}
 	}
-	out := r.act(ctx, o, l, func(context.Context) error { return nil })
-	return out, nil
+	return r.act(ctx, o, l, func(context.Context) error { return nil })
 }
 
-// ForeseeBring says what [Reviewer.Import] would do, and does nothing.
-func (r *Reviewer) ForeseeBring(ctx context.Context, o Command, l *DeadLetter) Outcome {
-	return r.foresee(o, PlanStep{Sequence: l.Sequence, Action: o.Action}, r.Examine(ctx, l))
+// DryRunImport says what [Reviewer.Import] would do with each message, and does nothing.
+func (r *Reviewer) DryRunImport(ctx context.Context, o Command, letters []*DeadLetter, yield func(Outcome)) error {
+	o.Origin = originImport
+	slots := make(chan struct{}, lookups)
+	for group := range slices.Chunk(letters, importGroup) {
+		for _, item := range r.examine(ctx, group, slots) {
+			yield(r.foresee(o, PlanStep{Sequence: item.Letter.Sequence, Action: o.Action}, item))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
 }

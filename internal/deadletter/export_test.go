@@ -74,25 +74,23 @@ func TestAnImportIsAppliedOrSentOnce(t *testing.T) {
 		require.NoError(t, err)
 		broken, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
-		require.Equal(t, deadletter.Refused, w.review.ForeseeBring(t.Context(), order(deadletter.Reprocess), broken).Result)
+		require.Equal(t, deadletter.Refused, w.dryImport(order(deadletter.Reprocess), broken).Result)
 
 		var fields map[string]any
 		require.NoError(t, json.Unmarshal(line, &fields))
 		fields["body"] = `{"a":1}`
 		line, err = json.Marshal(fields)
 		require.NoError(t, err)
-		mended, err := deadletter.ImportLine(line)
+		fixed, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
-		require.Equal(t, deadletter.WouldAct, w.review.ForeseeBring(t.Context(), order(deadletter.Reprocess), mended).Result)
+		require.Equal(t, deadletter.WouldAct, w.dryImport(order(deadletter.Reprocess), fixed).Result)
 		for _, want := range []deadletter.Result{deadletter.Resubmitted, deadletter.Resubmitted} {
-			out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), mended)
-			require.NoError(t, err)
+			out := imported(t, w.review, order(deadletter.Resubmit), fixed)
 			require.Equal(t, want, out.Result, out.Detail)
 		}
 		require.Equal(t, 1, w.count("orders").Active, "the second time the first is recognised")
 		for _, want := range []deadletter.Result{deadletter.Applied, deadletter.Duplicate} {
-			out, err := w.review.Import(t.Context(), order(deadletter.Reprocess), mended)
-			require.NoError(t, err)
+			out := imported(t, w.review, order(deadletter.Reprocess), fixed)
 			require.Equal(t, want, out.Result, out.Detail)
 		}
 		require.Equal(t, 1, w.mem.Creations("m1"))
@@ -101,23 +99,22 @@ func TestAnImportIsAppliedOrSentOnce(t *testing.T) {
 	})
 }
 
-func TestAnImportThatWasMendedAgainIsSentAgain(t *testing.T) {
+func TestAnImportThatWasFixedAgainIsSentAgain(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("NotJSON", message("m1", `{"a":1`))
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
 		line, err := deadletter.ExportLine(item.Letter)
 		require.NoError(t, err)
-		bring := func(old, mended string) deadletter.Outcome {
-			l, err := deadletter.ImportLine([]byte(strings.Replace(string(line), old, mended, 1)))
+		bring := func(old, fixed string) deadletter.Outcome {
+			l, err := deadletter.ImportLine([]byte(strings.Replace(string(line), old, fixed, 1)))
 			require.NoError(t, err)
-			out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), l)
-			require.NoError(t, err)
+			out := imported(t, w.review, order(deadletter.Resubmit), l)
 			return out
 		}
 		require.Equal(t, deadletter.Resubmitted, bring(`{\"a\":1`, `{\"a\":1}`).Result)
 		require.Contains(t, bring(`{\"a\":1`, `{\"a\":1}`).Detail, "is not sent again")
-		require.Empty(t, bring(`{\"a\":1`, `{\"a\":2}`).Detail, "the first mend was a mistake")
+		require.Empty(t, bring(`{\"a\":1`, `{\"a\":2}`).Detail, "the first fix was a mistake")
 		require.Equal(t, 2, w.count("orders").Active)
 	})
 }
@@ -131,25 +128,23 @@ func TestMessagesOfAFileWithoutAnIDAreToldApart(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			l, err := deadletter.ImportLine([]byte(`{"application_properties":{"order":"` + id + `"},"body":{"a":1}}`))
 			require.NoError(t, err)
-			out, err := r.Import(t.Context(), order(deadletter.Resubmit), l)
-			require.NoError(t, err)
+			out := imported(t, r, order(deadletter.Resubmit), l)
 			require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 		}
 		require.Equal(t, 2, w.count("orders").Active)
 	})
 }
 
-func TestASendOfAMendedMessageIsNotTakenForOneOfTheDeadLetter(t *testing.T) {
+func TestASendOfAFixedMessageIsNotTakenForOneOfTheDeadLetter(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("Timeout", message("m1", `{"a":1}`))
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
 		line, err := deadletter.ExportLine(item.Letter)
 		require.NoError(t, err)
-		mended, err := deadletter.ImportLine([]byte(strings.Replace(string(line), `{\"a\":1}`, `{\"a\":2}`, 1)))
+		fixed, err := deadletter.ImportLine([]byte(strings.Replace(string(line), `{\"a\":1}`, `{\"a\":2}`, 1)))
 		require.NoError(t, err)
-		out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), mended)
-		require.NoError(t, err)
+		out := imported(t, w.review, order(deadletter.Resubmit), fixed)
 		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 		require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), n)[0].Result)
 		require.Equal(t, 2, w.count("orders").Active, "what the dead letter says was sent too")

@@ -3,6 +3,7 @@ package deadletter_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
@@ -14,11 +15,16 @@ import (
 )
 
 // downPipeline is a pipeline whose store cannot be used.
-type downPipeline struct{ deadletter.Pipeline }
+type downPipeline struct {
+	deadletter.Pipeline
+	until time.Time // zero is for ever
+}
+
+func (p downPipeline) down() bool { return p.until.IsZero() || time.Now().Before(p.until) }
 
 func (p downPipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result {
 	r := p.Pipeline.Preview(ctx, m)
-	if r.Admitted {
+	if r.Admitted && p.down() {
 		r = worker.Result{Admitted: true, Message: r.Message, Cause: worker.CauseUnavailable, Err: errTest}
 	}
 	return r

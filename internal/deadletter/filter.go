@@ -57,6 +57,9 @@ func (f Filter) Matches(i Item) bool {
 		(i.Letter.contains(f.Text) || containsFold(i.Content, f.Text))
 }
 
+// NeedsVerdict reports whether the store must be asked to tell what is selected.
+func (f Filter) NeedsVerdict() bool { return len(f.Kinds) > 0 || f.Key != "" || f.Text != "" }
+
 // compressed reports whether only the worker's own reading can tell what the body says.
 func (l *DeadLetter) compressed() bool {
 	return len(l.Message.Data) > 0 && bytes.HasPrefix(l.Message.Data[0], []byte{0x1f, 0x8b})

@@ -44,7 +44,7 @@ type Entry struct {
 	EnqueuedAt time.Time `json:"enqueuedAt,omitzero"`
 	MessageID  string    `json:"messageId,omitempty"`
 	DocumentID string    `json:"documentId,omitempty"`
-	// Reason is the word with which the message was put aside.
+	// Reason is the word with which the message was dead-lettered.
 	Reason      string `json:"reason,omitempty"`
 	Verdict     Kind   `json:"verdict"`
 	Action      Action `json:"action"`

@@ -25,7 +25,7 @@ const (
 type LockToken [16]byte
 
 // A DeadLetter is one dead letter as the broker gives it out, before anything is interpreted. Its values can be of any type:
-// whoever may send may write what he likes.
+// anyone who may send can write anything.
 type DeadLetter struct {
 	// Sequence is the broker's number of the message, the one thing that tells messages with equal MessageIds apart. It is
 	// zero when the broker did not say, or said it in a section that cannot be read.
@@ -77,7 +77,7 @@ func (l *DeadLetter) MessageID() (string, bool) {
 	}
 }
 
-// Reason returns the reason word of the dead letter, and Description the text beside it; empty when there is none.
+// Reason returns the reason code of the dead letter, and Description the text beside it; empty when there is none.
 func (l *DeadLetter) Reason() string {
 	return propertyText(l.Message.ApplicationProperties[propertyReason])
 }

@@ -27,6 +27,9 @@ func refuseResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Tim
 	if v.Kind == AlreadyApplied {
 		return "Sending it again is of no use: it was applied, and the worker would only recognise it. Discard the dead letter."
 	}
+	if s.Forwarded {
+		return "It was forwarded to " + s.Queue + ", and a copy would only be sent there again. Reprocess it in place, or export it and import it into its own queue."
+	}
 	if topic, _, ok := cutFold(s.Queue, "/subscriptions/"); ok {
 		return fmt.Sprintf("It would reach every subscription of the topic %s and not this one alone. Reprocess it in place.", topic)
 	}

@@ -244,18 +244,16 @@ func TestASecondCopyUnderOneIDIsNotSentWhileDuplicateDetectionRemembersTheFirst(
 	}
 }
 
-func TestAMendedMessageIsNotSentWhileDuplicateDetectionRemembersTheLastMend(t *testing.T) {
+func TestAFixedMessageIsNotSentWhileDuplicateDetectionRemembersTheLastFix(t *testing.T) {
 	const window = 10 * time.Minute
 	inBubble(t, setup{settings: func(s *deadletter.Settings) { s.Duplicates.Window = window }}, func(t *testing.T, w *world) {
 		l, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":1}}`))
 		require.NoError(t, err)
-		mended, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":2}}`))
+		fixed, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":2}}`))
 		require.NoError(t, err)
-		out, err := w.review.Import(t.Context(), order(deadletter.Resubmit), l)
-		require.NoError(t, err)
+		out := imported(t, w.review, order(deadletter.Resubmit), l)
 		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
-		out, err = w.review.Import(t.Context(), order(deadletter.Resubmit), mended)
-		require.NoError(t, err)
+		out = imported(t, w.review, order(deadletter.Resubmit), fixed)
 		require.Equal(t, deadletter.Refused, out.Result, out.Detail)
 	})
 }

@@ -8,8 +8,10 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/reason"
@@ -23,6 +25,8 @@ type Reviewer struct {
 	settings Settings
 
 	neighbours neighbours
+	// down tells that the store has not answered for a while.
+	down atomic.Bool
 }
 
 // NewReviewer returns a reviewer. A nil ledger allows looking and no action.
@@ -74,7 +78,7 @@ func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 		work.Go(func() { r.readPages(ctx, f, pages, &work) })
 		for p := range pages {
 			if p.err != nil {
-				// Whoever gave up shall see that, and not what the client made of it.
+				// A caller that gave up is to see that, and not what the client made of it.
 				yield(Item{}, cmp.Or(caller.Err(), p.err))
 				return
 			}
@@ -123,6 +127,9 @@ func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, w
 	}
 }
 
+// errOrder is returned where a page by page look would leave messages out.
+var errOrder = errors.New("the numbers of the dead letters do not ascend, as in a queue with partitions, so that not all of them can be listed. Use a queue without partitions, or the Service Bus Explorer of the portal")
+
 // Letters yields the dead letters from one sequence number to another, both included, a page at a time and without
 // verdicts. A last of zero is no bound.
 func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*DeadLetter, error] {
@@ -135,13 +142,17 @@ func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*
 			}
 			next := from
 			for i, l := range letters {
+				if l.Sequence != 0 && l.Sequence < next {
+					yield(nil, fmt.Errorf("%w: %d came after %d", errOrder, l.Sequence, next-1))
+					return
+				}
 				next = max(next, l.Sequence+1)
 				if last > 0 && l.Sequence > last {
 					letters = letters[:i]
 					break
 				}
 			}
-			if len(letters) == 0 || !yield(letters, nil) {
+			if len(letters) == 0 || !yield(r.reviewed(letters), nil) {
 				return
 			}
 			if next == from {
@@ -153,6 +164,14 @@ func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*
 	}
 }
 
+// reviewed returns those of a page that are dead letters: where these are forwarded to, others lie between them.
+func (r *Reviewer) reviewed(letters []*DeadLetter) []*DeadLetter {
+	if !r.settings.Forwarded {
+		return letters
+	}
+	return slices.DeleteFunc(letters, func(l *DeadLetter) bool { return !l.deadLettered() })
+}
+
 // examine computes the verdicts of a page, taking a slot for each.
 func (r *Reviewer) examine(ctx context.Context, letters []*DeadLetter, slots chan struct{}) []Item {
 	items := make([]Item, len(letters))
@@ -161,11 +180,36 @@ func (r *Reviewer) examine(ctx context.Context, letters []*DeadLetter, slots cha
 		slots <- struct{}{}
 		work.Go(func() {
 			defer func() { <-slots }()
-			items[i] = r.Examine(ctx, l)
+			items[i] = r.patiently(ctx, l)
 		})
 	}
 	work.Wait()
 	return items
+}
+
+// examineTries is how often the store is asked about one message of many while it is throttled.
+const examineTries = 6
+
+// patiently is Examine that waits while the store is throttled. When the store has answered nobody for as many tries, it is down,
+// and nobody waits until it answers again.
+func (r *Reviewer) patiently(ctx context.Context, l *DeadLetter) Item {
+	for try := 0; ; try++ {
+		item := r.Examine(ctx, l)
+		v := item.Verdict
+		switch {
+		case v.Kind != Undecided:
+			r.down.Store(false)
+			return item
+		case !v.Retry || r.down.Load():
+			return item
+		case try+1 >= examineTries:
+			r.down.Store(true)
+			return item
+		}
+		if !backoff.Sleep(ctx, max(v.RetryAfter, storeBackoff().Wait(try))) {
+			return item
+		}
+	}
 }
 
 // Examine computes the verdict of one letter now.
@@ -235,6 +279,44 @@ func (r *Reviewer) lookUp(ctx context.Context, item *Item) {
 	v.Detail += " " + item.Absence
 }
 
+// Forwarded returns how many of the first messages in the queue itself carry a dead-letter reason: other queues forward their dead
+// letters to it, and there they are ordinary messages.
+func (r *Reviewer) Forwarded(ctx context.Context) (int, error) {
+	page, err := r.broker.PeekQueue(ctx, 1, pageLetters)
+	n := 0
+	for _, l := range page {
+		if l.deadLettered() {
+			n++
+		}
+	}
+	return n, err
+}
+
+// deadLettered reports whether a message was dead-lettered once.
+func (l *DeadLetter) deadLettered() bool {
+	_, ok := l.Message.ApplicationProperties[propertyReason]
+	return ok
+}
+
+// OfKey returns the numbers of the other dead letters up to a number with the MessageId or the document id of a message; zero is
+// no bound.
+func (r *Reviewer) OfKey(ctx context.Context, l *DeadLetter, last int64) ([]int64, error) {
+	var found []int64
+	id, _ := l.MessageID()
+	for letters, err := range r.Letters(ctx, 1, last) {
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range letters {
+			otherID, _ := other.MessageID()
+			if other.Sequence != l.Sequence && (id != "" && otherID == id || l.documentID() != "" && other.documentID() == l.documentID()) {
+				found = append(found, other.Sequence)
+			}
+		}
+	}
+	return found, nil
+}
+
 // Find peeks one letter and computes its verdict. It returns ErrNoLetter when the letter is not there.
 func (r *Reviewer) Find(ctx context.Context, sequence int64) (Item, error) {
 	l, err := r.peekOne(ctx, sequence)
@@ -249,7 +331,7 @@ func (r *Reviewer) peekOne(ctx context.Context, sequence int64) (*DeadLetter, er
 	switch {
 	case err != nil:
 		return nil, err
-	case len(letters) == 0 || letters[0].Sequence != sequence:
+	case len(letters) == 0 || letters[0].Sequence != sequence || len(r.reviewed(letters)) == 0:
 		return nil, ErrNoLetter
 	}
 	return letters[0], nil

@@ -187,7 +187,7 @@ func TestWhenTheStoreIsDownNobodyKnows(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		w.bury("X", message("a", `{}`))
 		w.bury("X", message("b", `no`))
-		down := deadletter.NewReviewer(nil, downPipeline{w.pipeline}, w.ledger, w.settings)
+		down := deadletter.NewReviewer(nil, downPipeline{Pipeline: w.pipeline}, w.ledger, w.settings)
 		items := w.list(deadletter.Filter{})
 		require.Equal(t, deadletter.Undecided, down.Examine(t.Context(), items[0].Letter).Verdict.Kind)
 		require.True(t, down.Examine(t.Context(), items[0].Letter).Verdict.Retry)
@@ -246,7 +246,7 @@ func TestAnUnreadableLetterTellsWhetherItsOrderStands(t *testing.T) {
 		require.False(t, items[0].Verdict.CommittedAt.IsZero())
 		require.Contains(t, items[1].Verdict.Detail, "Nothing is stored under its key")
 
-		item := deadletter.NewReviewer(nil, downPipeline{w.pipeline}, w.ledger, w.settings).Examine(t.Context(), items[0].Letter)
+		item := deadletter.NewReviewer(nil, downPipeline{Pipeline: w.pipeline}, w.ledger, w.settings).Examine(t.Context(), items[0].Letter)
 		require.Equal(t, deadletter.Unreadable, item.Verdict.Kind, "no store can change that")
 		require.Contains(t, item.Verdict.Detail, "is not known")
 	})

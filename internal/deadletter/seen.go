@@ -40,7 +40,7 @@ func (s *seen) note(id string, at time.Time, by int64, now time.Time) {
 	}
 }
 
-// claim notes that a letter is about to be sent under its id. It refuses when a copy would be swallowed because of another
+// claim notes that a letter is about to be sent under its id. It refuses when a copy would be dropped because of another
 // letter. Nil refuses nothing.
 func (s *seen) claim(id string, by int64, now time.Time) (refused string) {
 	if s == nil || id == "" || s.window <= 0 {

@@ -37,7 +37,7 @@ func (r *Reviewer) loadSent(ctx context.Context, messageID string) (sentBefore, 
 }
 
 // of returns the copy that was sent of the very message that an entry is about. A dead letter never changes, so that its
-// number and its times tell it from others. A message of a file may have been mended since, and then it is another one.
+// number and its times tell it from others. A message of a file may have been changed since, and then it is another one.
 func (s sentBefore) of(e Entry) (Entry, bool) {
 	for _, sent := range s[e.Sequence] {
 		if sent.Origin == e.Origin && sent.SentHash == e.SentHash && sent.MessageID == e.MessageID && sent.EnqueuedAt.Equal(e.EnqueuedAt) {

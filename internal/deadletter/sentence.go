@@ -19,15 +19,15 @@ func (v Verdict) meaning() string {
 		return "Another message with the same key was applied first" + v.since() + ", and says something else" + v.where() + ". What is stored is unchanged."
 	case KeyForgotten:
 		if v.Gone {
-			return "Nothing is stored under its key now, but a document stood there when the message was put aside. It was deleted, moved or has expired, so nobody can tell whether this message was applied."
+			return "Nothing is stored under its key now, but a document was stored under it when the message was dead-lettered. It was deleted, moved or has expired, so nobody can tell whether this message was applied."
 		}
 		return "Nothing is stored under its key, but the message is older than keys are remembered. It may have been applied and forgotten."
 	case Incomplete:
 		return "Equal content is stored under its key, but some of its documents are missing: " + strings.Join(v.MissingParts, ", ") + "."
 	case HashMissing:
-		return "A document stands under its key that carries no hash to compare by, so nobody can tell whether it is this message."
+		return "A document without a hash to compare by is stored under its key, so nobody can tell whether it is this message."
 	case OtherKey:
-		return "The document that stands under its id belongs to another key."
+		return "The document that is stored under its id belongs to another key."
 	case OtherProgram:
 		return "This message belongs to the program " + v.Program + ", so only " + v.Program + " can tell whether it was applied."
 	case OtherSettings:
@@ -90,9 +90,9 @@ func Notices(l *DeadLetter, s Settings, now time.Time) []Notice {
 	if until, swallowed := Swallowed(l, s.Duplicates, now); swallowed {
 		switch {
 		case until.IsZero(), !s.Duplicates.Known:
-			add(NoticeSwallowed, "A resubmitted copy may be swallowed by duplicate detection: its window is not known.")
+			add(NoticeSwallowed, "A resubmitted copy may be dropped by duplicate detection: its window is not known.")
 		default:
-			add(NoticeSwallowed, "A resubmitted copy would be swallowed by duplicate detection until %s.", stamp(until))
+			add(NoticeSwallowed, "A resubmitted copy would be dropped by duplicate detection until %s.", stamp(until))
 		}
 	}
 	if at, expires := l.ExpiresAt(); expires && !at.After(now) {

@@ -66,6 +66,8 @@ type Settings struct {
 	KeyMemory time.Duration
 	// RequiresSession tells that the queue takes no message without a session.
 	RequiresSession bool
+	// Forwarded tells that the dead letters are ordinary messages of the queue, to which others forward theirs.
+	Forwarded bool
 	// Lock is the lock duration of the queue. Defaults to one minute.
 	Lock time.Duration
 }
@@ -97,10 +99,10 @@ func (d DuplicateDetection) window() time.Duration {
 // A Verdict says what is true of a dead letter now. It is a value, as old as the answers it was computed from.
 type Verdict struct {
 	Kind Kind
-	// Reason and Detail say why a letter is unreadable or undecided, and Detail also tells of other kinds what the worker
+	// Reason and Detail say why a letter is unreadable or undecided, and Detail also says of other kinds what the worker
 	// would say.
 	Reason, Detail string
-	// Gone tells of KeyForgotten that a document stood there when the message was dead-lettered.
+	// Gone tells, for KeyForgotten, that a document was stored under it when the message was dead-lettered.
 	Gone bool
 	// StoredHash and ArrivedHash are the hashes by the stored parameters; a message that lacks what that compares has none.
 	// Without a stored document, ArrivedHash is by the configured one.
@@ -117,6 +119,8 @@ type Verdict struct {
 	Doubt string
 	// Retry tells that the store could not be reached, so that asking again may help.
 	Retry bool
+	// RetryAfter is how long the store asked to wait.
+	RetryAfter time.Duration
 }
 
 // Decide computes the verdict of a message from a preview by the worker's pipeline. It is a pure function.
@@ -144,7 +148,7 @@ func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
 	}
 	switch v.Kind {
 	case Undecided:
-		v.Retry = r.Cause == worker.CauseUnavailable
+		v.Retry, v.RetryAfter = r.Cause == worker.CauseUnavailable, r.RetryAfter
 		if v.Detail == "" && r.Err != nil {
 			v.Detail = r.Err.Error()
 		}
@@ -187,7 +191,7 @@ func forgotten(l *DeadLetter, s Settings, now time.Time) bool {
 	return s.KeyMemory > 0 && (l.EnqueuedAt.IsZero() || now.Sub(l.EnqueuedAt) >= s.KeyMemory)
 }
 
-// storedWhenDeadLettered reports whether the worker put the message aside because of a document that stood in its way.
+// storedWhenDeadLettered reports whether the worker dead-lettered the message because of a document that stood in its way.
 func storedWhenDeadLettered(l *DeadLetter) bool {
 	switch l.Reason() {
 	case reason.ContentConflict, reason.StoredHashMissing, reason.KeyCollision, reason.DocumentsMissing:

@@ -37,6 +37,7 @@ type world struct {
 	ledger   *memoryLedger
 	pipeline *worker.Pipeline
 	settings deadletter.Settings
+	patience time.Duration // of act
 	// review is the reviewer of the test; others are made with reviewer.
 	review *deadletter.Reviewer
 }
@@ -100,6 +101,15 @@ func (w *world) reviewer() *deadletter.Reviewer {
 func (w *world) broker() *amqpbroker.Broker {
 	w.t.Helper()
 	b, err := amqpbroker.New(amqpbroker.Options{ConnectionString: w.ConnectionString("embedded.test"), Queue: "orders", Dial: w.Dial, CallTimeout: 5 * time.Second})
+	require.NoError(w.t, err)
+	w.t.Cleanup(b.Close)
+	return b
+}
+
+// forwardedBroker reaches what lies in the queue itself.
+func (w *world) forwardedBroker() *amqpbroker.Broker {
+	w.t.Helper()
+	b, err := amqpbroker.New(amqpbroker.Options{ConnectionString: w.ConnectionString("embedded.test"), Queue: "orders", Forwarded: true, Dial: w.Dial, CallTimeout: 5 * time.Second})
 	require.NoError(w.t, err)
 	w.t.Cleanup(b.Close)
 	return b
@@ -200,9 +210,23 @@ func order(a deadletter.Action) deadletter.Command {
 func (w *world) act(o deadletter.Command, sequences ...int64) []deadletter.Outcome {
 	w.t.Helper()
 	var out []deadletter.Outcome
-	_, err := w.review.Act(w.t.Context(), deadletter.Application{Command: o, Outcome: func(x deadletter.Outcome) { out = append(out, x) }}, sequences...)
+	_, err := w.review.Act(w.t.Context(), deadletter.Application{Command: o, Pace: deadletter.Pace{Patience: w.patience}, Outcome: func(x deadletter.Outcome) { out = append(out, x) }}, sequences...)
 	require.NoError(w.t, err)
 	slices.SortFunc(out, func(a, b deadletter.Outcome) int { return int(a.Sequence - b.Sequence) })
+	return out
+}
+
+// imported imports one message and returns what came of it.
+func imported(t *testing.T, r *deadletter.Reviewer, o deadletter.Command, l *deadletter.DeadLetter) (out deadletter.Outcome) {
+	t.Helper()
+	_, err := r.Import(t.Context(), deadletter.Application{Command: o, Outcome: func(x deadletter.Outcome) { out = x }}, []*deadletter.DeadLetter{l})
+	require.NoError(t, err)
+	return out
+}
+
+func (w *world) dryImport(o deadletter.Command, l *deadletter.DeadLetter) (out deadletter.Outcome) {
+	w.t.Helper()
+	require.NoError(w.t, w.review.DryRunImport(w.t.Context(), o, []*deadletter.DeadLetter{l}, func(x deadletter.Outcome) { out = x }))
 	return out
 }
 

@@ -30,6 +30,7 @@ the settings of the worker, so that it decides as the worker does.`
 	c.PersistentPreRunE = checkFlags
 	bind(c.PersistentFlags())
 	c.PersistentFlags().Bool("requires-session", false, "the queue takes only messages of a session, so that a resubmit without one is refused")
+	c.PersistentFlags().Bool("forwarded", false, "look at dead letters that other queues forward to this one, where they lie as ordinary messages")
 	c.AddCommand(newDeadletterList(sys), newDeadletterShow(sys), newDeadletterDiff(sys),
 		newDeadletterAct(sys, deadletter.Reprocess), newDeadletterAct(sys, deadletter.Resubmit), newDeadletterAct(sys, deadletter.Discard),
 		newDeadletterExport(sys), newDeadletterImport(sys), newDeadletterPlan(sys), newDeadletterApply(sys), newDeadletterLog(sys), newDeadletterServe(sys))
@@ -61,7 +62,9 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 	if err != nil {
 		return nil, withCode(exitUsage, err)
 	}
+	forwarded, _ := c.Flags().GetBool("forwarded")
 	broker, err := amqpbroker.New(amqpbroker.Options{
+		Forwarded:        forwarded,
 		ConnectionString: cfg.connectionString, Namespace: cfg.namespace, Credential: k.credential, Queue: cfg.queue,
 	})
 	if err != nil {
@@ -78,16 +81,18 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 		end()
 		return nil, withCode(exitUsage, err)
 	}
-	session, _ := c.Flags().GetBool("requires-session")
+	settings := cfg.reviewSettings(c)
 	ledger := ledger{store.Journal()}
 	return &review{
-		Reviewer: deadletter.NewReviewer(broker, pipeline, ledger, cfg.reviewSettings(session)), config: cfg, ledger: ledger, close: end,
+		Reviewer: deadletter.NewReviewer(broker, pipeline, ledger, settings), config: cfg, ledger: ledger, close: end,
 	}, nil
 }
 
 // reviewSettings is what the settings say of the queue and of the memory of keys.
-func (c config) reviewSettings(requiresSession bool) deadletter.Settings {
-	s := deadletter.Settings{Program: c.program.Name, Queue: c.queue, Lock: c.lockDuration, RequiresSession: requiresSession}
+func (c config) reviewSettings(command *cobra.Command) deadletter.Settings {
+	session, _ := command.Flags().GetBool("requires-session")
+	forwarded, _ := command.Flags().GetBool("forwarded")
+	s := deadletter.Settings{Forwarded: forwarded, Program: c.program.Name, Queue: c.queue, Lock: c.lockDuration, RequiresSession: session}
 	if c.duplicateWindow != unknownWindow {
 		s.Duplicates = deadletter.DuplicateDetection{Known: true, Window: c.duplicateWindow}
 	}

@@ -69,7 +69,7 @@ func (d *actionFlags) order(sys system, a deadletter.Action) (deadletter.Command
 
 var actTexts = map[deadletter.Action][2]string{
 	deadletter.Reprocess: {"Apply dead letters where they lie, and remove each when its documents are stored",
-		"Runs the worker's own admission, handler, commit and judgement on each dead letter. Nothing is sent, so that duplicate\ndetection cannot swallow it and nobody else receives it."},
+		"Runs the worker's own admission, handler, commit and judgement on each dead letter. Nothing is sent, so that duplicate\ndetection cannot drop it and nobody else receives it."},
 	deadletter.Resubmit: {"Send dead letters to the queue again, and remove each when the broker has taken the copy",
 		"The copy is the same message: body, properties and their types, and MessageId. It is refused where it would be lost, come\nstraight back, or reach others; reprocess has none of these problems."},
 	deadletter.Discard: {"Remove dead letters", "What was not applied is lost with it, which needs --accept-warning. Export it first if anybody may ask."},
@@ -120,8 +120,8 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 		c.Flags().StringVar(&ttl, "ttl", "", "give the copies this time to live, such as 24h or P1D; needed for those that have expired")
 	case deadletter.Discard:
 		d.bindProgram(c.Flags())
-		c.Flags().StringVar(&archive, "archive", "", "append each to this file before it is discarded, in the form of export")
 	}
+	c.Flags().StringVar(&archive, "archive", "", "append each to this file before it is removed, in the form of export")
 	return c
 }
 
@@ -152,9 +152,12 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 	ctx, abort, release := stopSignals(ctx)
 	defer release()
 	if a.archive != "" && !a.dryRun {
-		if err := r.archive(ctx, a.archive, a.numbers); err != nil {
+		kept, err := openArchive(a.archive)
+		if err != nil {
 			return err
 		}
+		defer kept.file.Close()
+		a.order.Archive = kept.keep
 	}
 	failed, meter := 0, newMeter(sys.stderr)
 	report := func(o deadletter.Outcome) {

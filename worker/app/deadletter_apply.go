@@ -72,7 +72,7 @@ func newDeadletterApply(sys system) *cobra.Command {
 
 Each verdict is computed again before anything is done, and a dead letter of which something else is true now is skipped. The
 canary does one, then five, then twenty, and grows only while all goes well. While the store is down it waits. Ctrl-C finishes
-what is begun and gives the rest back; apply the same plan again to go on, as often as needed: what is done is done.`,
+what is begun and releases the rest; apply the same plan again to go on, as often as needed: what is done is done.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := pace.parse(); err != nil {
 				return err

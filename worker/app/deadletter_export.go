@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -122,25 +123,25 @@ func exportLine(out io.Writer, l *deadletter.DeadLetter) error {
 	return err
 }
 
-// archive appends letters to a file. It returns only when the file is on the disk.
-func (r *review) archive(ctx context.Context, name string, numbers []int64) error {
+// archive is a file to which messages are appended. It is safe for concurrent use.
+type archive struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+func openArchive(name string) (*archive, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
+	return &archive{file: f}, err
+}
+
+// keep returns when the message is on the disk.
+func (a *archive) keep(l *deadletter.DeadLetter) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := exportLine(a.file, l); err != nil {
 		return err
 	}
-	for _, n := range numbers {
-		item, findErr := r.Find(ctx, n)
-		if errors.Is(findErr, deadletter.ErrNoLetter) {
-			continue
-		}
-		if err = findErr; err == nil {
-			err = exportLine(f, item.Letter)
-		}
-		if err != nil {
-			break
-		}
-	}
-	return errors.Join(err, f.Sync(), f.Close())
+	return a.file.Sync()
 }
 
 func newDeadletterImport(sys system) *cobra.Command {
@@ -173,7 +174,9 @@ still there are not removed.`,
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
-			return withReview(c, sys, func(ctx context.Context, r *review) error { return r.bring(ctx, sys, o, letters, execute) })
+			return withReview(c, sys, func(ctx context.Context, r *review) error {
+				return r.importFile(ctx, sys, deadletter.Application{Command: o}, letters, execute)
+			})
 		},
 	}
 	d.bind(c.Flags())
@@ -220,51 +223,34 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) 
 	return letters, nil
 }
 
-func (r *review) bring(ctx context.Context, sys system, o deadletter.Command, letters []*deadletter.DeadLetter, execute bool) error {
-	ctx, release := interruptible(ctx)
+func (r *review) importFile(ctx context.Context, sys system, a deadletter.Application, letters []*deadletter.DeadLetter, execute bool) error {
+	ctx, abort, release := stopSignals(ctx)
 	defer release()
 	done, meter := 0, newMeter(sys.stderr)
-	for _, l := range letters {
-		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted with %d of %d done. Do it again to go on: what is done is recognised", done, len(letters))
-		}
-		out := r.ForeseeBring(ctx, o, l)
-		if execute {
-			var err error
-			if out, err = r.bringOne(ctx, meter, o, l); err != nil {
-				return err
-			}
-		}
-		if out.Result.Removed() || out.Result == deadletter.WouldAct {
+	a.Pace.Concurrency, a.Progress = r.config.concurrency, meter.pause
+	a.Outcome = func(o deadletter.Outcome) {
+		if o.Result.Removed() || o.Result == deadletter.WouldAct {
 			done++
 		}
 		meter.clear()
-		fmt.Fprintln(sys.stdout, outcomeLine(out))
+		fmt.Fprintln(sys.stdout, outcomeLine(o))
 	}
 	if !execute {
+		if err := r.DryRunImport(ctx, a.Command, letters, a.Outcome); err != nil {
+			return err
+		}
 		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. To do it, add --execute, with a --reason\n", done, len(letters))
+	} else {
+		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Import(ctx, a, letters) })
+		switch {
+		case err != nil:
+			return err
+		case summary.Stopped != "":
+			return fmt.Errorf("not finished: %s with %d of %d done. Do it again to go on: what is done is recognised", summary.Stopped, done, len(letters))
+		}
 	}
 	if done < len(letters) {
 		return fmt.Errorf("%d of %d not done", len(letters)-done, len(letters))
 	}
 	return nil
-}
-
-// bringOne brings a message, and waits while the store cannot be used.
-func (r *review) bringOne(ctx context.Context, m *meter, o deadletter.Command, l *deadletter.DeadLetter) (deadletter.Outcome, error) {
-	for try := 0; ; try++ {
-		out, err := r.Import(context.WithoutCancel(ctx), o, l)
-		if err != nil || out.Result != deadletter.StoreDown {
-			return out, err
-		}
-		wait := max(out.RetryAfter, min(time.Second<<min(try, 5), 30*time.Second))
-		m.show(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return out, nil
-		case <-timer.C:
-		}
-	}
 }

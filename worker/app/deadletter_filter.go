@@ -25,7 +25,7 @@ type letterFilter struct {
 
 func (f *letterFilter) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.verdicts, "verdict", nil, "only these verdicts: "+kindNames())
-	flags.StringSliceVar(&f.reasons, "reason", nil, "only those put aside for these reasons, such as MaxDeliveryCountExceeded; (none) for none")
+	flags.StringArrayVar(&f.reasons, "reason", nil, "only those dead-lettered for this reason, as it is, such as MaxDeliveryCountExceeded, or (none); may be repeated")
 	flags.StringVar(&f.messageID, "message-id", "", "only those with this MessageId")
 	flags.StringVar(&f.text, "text", "", "only those that carry this text in an id, a property or the body, in any case")
 	flags.StringVar(&f.olderThan, "older-than", "", "only those that came in longer ago, such as 24h or P7D")
@@ -99,7 +99,7 @@ func checkFlags(c *cobra.Command, _ []string) error {
 		text := f.Value.String()
 		switch {
 		case fault != nil:
-		case selects(c, f.Name) && (text == "" || text == "[]"):
+		case selects(c, f.Name) && (text == "" || text == "[]" || text == `[""]`):
 			fault = fmt.Errorf("--%s is empty. Give a value, or leave it out to select all", f.Name)
 		case (strings.HasPrefix(f.Value.Type(), "int") || f.Value.Type() == "duration") && strings.HasPrefix(text, "-"):
 			fault = fmt.Errorf("--%s %s is less than nothing. Give zero or more, or leave it out", f.Name, text)

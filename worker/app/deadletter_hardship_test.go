@@ -44,7 +44,7 @@ func TestAPlanForAReasonThatIsTheWhyOfAnActionSaysSo(t *testing.T) {
 	d := newDesk(t)
 	code, _, stderr := d.run("plan", "--file", d.file("plan"), "--reason", "ticket 4711")
 	require.Equal(t, exitOK, code, stderr)
-	require.Contains(t, stderr, "put aside for the reason ticket 4711")
+	require.Contains(t, stderr, "dead-lettered for the reason ticket 4711")
 	require.Contains(t, stderr, "why it is done is for apply")
 }
 

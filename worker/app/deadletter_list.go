@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -42,7 +43,7 @@ settings of the queue.`,
 				}
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				l := lister{review: r, filter: filter, limit: limit, now: now, groups: deadletter.NewGroups(grouping, now), out: sys.stdout}
+				l := lister{review: r, filter: filter, limit: limit, now: now, groups: deadletter.NewGroups(grouping, now), byVerdict: grouping == deadletter.ByVerdict, out: sys.stdout}
 				switch {
 				case by != "":
 					return l.grouped(ctx, output)
@@ -88,9 +89,12 @@ type lister struct {
 	limit  int
 	now    time.Time
 	groups *deadletter.Groups
-	out    io.Writer
+	// byVerdict tells that the groups are verdicts.
+	byVerdict bool
+	out       io.Writer
 	// unanswered is why the first undecided letter is so.
 	unanswered string
+	undecided  int
 }
 
 // each calls visit for every letter up to the limit, and returns how many there were.
@@ -101,8 +105,11 @@ func (l *lister) each(ctx context.Context, visit func(deadletter.Item) error) (i
 			return n, err
 		}
 		l.groups.Add(item.Letter, item.Verdict)
-		if l.unanswered == "" && item.Verdict.Kind == deadletter.Undecided {
-			l.unanswered = item.Verdict.Detail
+		if item.Verdict.Kind == deadletter.Undecided {
+			if item.Verdict.Retry {
+				l.undecided++
+			}
+			l.unanswered = cmp.Or(l.unanswered, item.Verdict.Detail)
 		}
 		n++
 		if err := visit(item); err != nil {
@@ -120,7 +127,7 @@ const listRow = "%-10v  %-15s  %-26s  %5s  %-38s  %s\n"
 func (l *lister) table(ctx context.Context) error {
 	n, err := l.each(ctx, func(item deadletter.Item) error {
 		if l.groups.Total() == 1 {
-			if _, err := fmt.Fprintf(l.out, listRow, "SEQUENCE", "VERDICT", "PUT ASIDE FOR", "AGE", "MESSAGE ID", "NOTES"); err != nil {
+			if _, err := fmt.Fprintf(l.out, listRow, "SEQUENCE", "VERDICT", "REASON", "AGE", "MESSAGE ID", "NOTES"); err != nil {
 				return err
 			}
 		}
@@ -132,8 +139,43 @@ func (l *lister) table(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(l.out, "%s\n", l.total(n))
-	return err
+	text := l.total(n)
+	if n == 0 {
+		if text, err = l.noneOf(ctx, l.filter); err != nil {
+			return err
+		}
+	}
+	if _, err = fmt.Fprintf(l.out, "%s\n", text); err != nil {
+		return err
+	}
+	return l.answered(n)
+}
+
+// noneOf says that nothing is selected, and of how many: an empty queue is not a filter that matches nothing.
+func (r *review) noneOf(ctx context.Context, f deadletter.Filter) (string, error) {
+	total := 0
+	for letters, err := range r.Letters(ctx, 1, 0) {
+		if err != nil {
+			return "", err
+		}
+		total += len(letters)
+	}
+	if total > 0 {
+		return fmt.Sprintf("none of %d dead letters match", total), nil
+	}
+	forwarded, err := r.Forwarded(ctx)
+	if err != nil || forwarded == 0 {
+		return "no dead letters", err
+	}
+	return fmt.Sprintf("no dead letters of %s itself, but %d or more messages in the queue carry a DeadLetterReason: they were forwarded to it. To look at these, add --forwarded", r.config.queue, forwarded), nil
+}
+
+// answered is the error of a listing in which the store gave no answer for some, although it might have.
+func (l *lister) answered(n int) error {
+	if l.undecided == 0 {
+		return nil
+	}
+	return withCode(exitFailure, fmt.Errorf("%d of %d are undecided, since the store gave no answer. List again for these", l.undecided, n))
 }
 
 // cell is a text from a message in a table.
@@ -171,7 +213,7 @@ func (l *lister) total(n int) string {
 // element nothing is written, since an empty array says that there are no dead letters.
 func (l *lister) json(ctx context.Context) error {
 	separator := "["
-	_, err := l.each(ctx, func(item deadletter.Item) error {
+	n, err := l.each(ctx, func(item deadletter.Item) error {
 		text, err := json.Marshal(l.describe(item))
 		if err == nil {
 			_, err = fmt.Fprintf(l.out, "%s\n%s", separator, deadletter.VisibleJSON(text))
@@ -189,7 +231,7 @@ func (l *lister) json(ctx context.Context) error {
 	if _, writeErr := io.WriteString(l.out, end); err == nil {
 		err = writeErr
 	}
-	return err
+	return cmp.Or(err, l.answered(n))
 }
 
 // csv writes a table for a spreadsheet, in which nothing of a message can be a formula.
@@ -198,13 +240,13 @@ func (l *lister) csv(ctx context.Context) error {
 	if err := out.Write(deadletter.TableHeader()); err != nil {
 		return err
 	}
-	_, err := l.each(ctx, func(item deadletter.Item) error { return out.Write(item.TableRow()) })
+	n, err := l.each(ctx, func(item deadletter.Item) error { return out.Write(item.TableRow()) })
 	out.Flush()
-	return errors.Join(err, out.Error())
+	return cmp.Or(errors.Join(err, out.Error()), l.answered(n))
 }
 
 func (l *lister) grouped(ctx context.Context, output string) error {
-	if _, err := l.each(ctx, func(deadletter.Item) error { return nil }); err != nil {
+	if err := l.count(ctx); err != nil {
 		return err
 	}
 	groups := l.groups.All()
@@ -217,6 +259,25 @@ func (l *lister) grouped(ctx context.Context, output string) error {
 		fmt.Fprintf(w, "%d\t%s\t%d\t%s\n", g.Count, age(g.Oldest, l.now), g.First, deadletter.Visible(g.Name))
 	}
 	return w.Flush()
+}
+
+// count fills the groups. What does not need verdicts does not ask the store.
+func (l *lister) count(ctx context.Context) error {
+	if l.byVerdict || l.filter.NeedsVerdict() {
+		n, err := l.each(ctx, func(deadletter.Item) error { return nil })
+		return cmp.Or(err, l.answered(n))
+	}
+	for letters, err := range l.Letters(ctx, max(l.filter.FirstSequence, 1), l.filter.LastSequence) {
+		if err != nil {
+			return err
+		}
+		for _, letter := range letters {
+			if l.filter.MatchesLetter(letter) {
+				l.groups.Add(letter, deadletter.Verdict{})
+			}
+		}
+	}
+	return nil
 }
 
 // letterJSON is a dead letter for programs.
@@ -240,6 +301,17 @@ type letterJSON struct {
 	First       deadletter.Action   `json:"firstAction"`
 	Notices     []string            `json:"notices,omitempty"`
 	Offers      []offerJSON         `json:"actions,omitempty"`
+	// What only show says. Body is the text of the body, and BodyB64 one that is no text.
+	Facts      []factJSON        `json:"facts,omitempty"`
+	Properties map[string]string `json:"properties,omitempty"`
+	Body       string            `json:"body,omitempty"`
+	BodyB64    []byte            `json:"body_b64,omitempty"`
+	Stored     json.RawMessage   `json:"stored,omitempty"`
+}
+
+type factJSON struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 type offerJSON struct {

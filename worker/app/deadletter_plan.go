@@ -68,8 +68,15 @@ func (r *review) writePlan(ctx context.Context, sys system, out io.Writer, h dea
 	if err != nil {
 		return err
 	}
+	if summary.Seen == 0 {
+		text, err := r.noneOf(ctx, p.Filter)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(sys.stderr, text)
+	}
 	if len(p.Filter.Reasons) > 0 && summary.Seen == 0 {
-		fmt.Fprintf(sys.stderr, "No dead letter that is selected was put aside for the reason %s. Here --reason selects dead letters; why it is done is for apply.\n",
+		fmt.Fprintf(sys.stderr, "No dead letter that is selected was dead-lettered for the reason %s. Here --reason selects dead letters; why it is done is for apply.\n",
 			strings.Join(p.Filter.Reasons, ", "))
 	}
 	return describePlan(sys.stderr, sys.program.Name, summary, file)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Azure/go-amqp"
 	"github.com/spf13/cobra"
@@ -27,7 +28,11 @@ func newDeadletterShow(sys system) *cobra.Command {
 				if output == "json" {
 					return writeJSON(sys.stdout, r.describeWhole(item))
 				}
-				return r.show(sys.stdout, item, limit)
+				others, err := r.OfKey(c.Context(), item.Letter, 0)
+				if err != nil {
+					return err
+				}
+				return r.show(sys.stdout, item, others, limit)
 			})
 		},
 	}
@@ -66,6 +71,19 @@ func (r *review) find(ctx context.Context, sequence int64) (deadletter.Item, err
 func (r *review) describeWhole(item deadletter.Item) letterJSON {
 	out := r.describe(item)
 	out.Differences = item.Changes()
+	out.Stored, out.Properties = item.Stored, map[string]string{}
+	for name, v := range item.Letter.Message.ApplicationProperties {
+		out.Properties[name] = deadletter.Value(v)
+	}
+	for _, f := range item.Letter.Facts() {
+		out.Facts = append(out.Facts, factJSON{f.Name, f.Value})
+	}
+	content, _ := item.Letter.Content()
+	if utf8.Valid(content) {
+		out.Body = string(content)
+	} else {
+		out.BodyB64 = content
+	}
 	for _, o := range deadletter.Offers(item.Letter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
 		out.Offers = append(out.Offers, offerJSON{o.Action, o.Sentence, o.Refused, o.Warning})
 	}
@@ -73,12 +91,15 @@ func (r *review) describeWhole(item deadletter.Item) letterJSON {
 }
 
 // show writes a letter for people. Nothing of the message reaches the terminal unescaped.
-func (r *review) show(out io.Writer, item deadletter.Item, limit int) error {
+func (r *review) show(out io.Writer, item deadletter.Item, others []int64, limit int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dead letter %d of %s: %s\n\n", item.Letter.Sequence, r.config.queue, strings.ToUpper(item.Verdict.Kind.Title()))
 	fmt.Fprintf(&b, "%s\n", deadletter.Visible(item.Verdict.Meaning()))
 	for _, n := range deadletter.Notices(item.Letter, r.Settings(), time.Now()) {
 		fmt.Fprintf(&b, "Note: %s\n", deadletter.Visible(n.Text))
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(&b, "Note: %d other dead letter(s) with this key wait, the first is %d. What is applied first is stored; the others are conflicts then.\n", len(others), min(others[0], item.Letter.Sequence))
 	}
 	b.WriteString("\n")
 	r.showFacts(&b, item)
@@ -105,12 +126,12 @@ func (r *review) showFacts(out io.Writer, item deadletter.Item) {
 	if !l.EnqueuedAt.IsZero() {
 		fact("came in", "%s (%s ago)", l.EnqueuedAt.UTC().Format(time.RFC3339), age(l.EnqueuedAt, now))
 	}
-	fact("put aside for", "%s", l.Reason())
+	fact("dead-lettered for", "%s", l.Reason())
 	if d := l.Description(); d != "" {
 		fact("description", "%s", d)
 	}
-	if s := l.Source(); s != "" && s != r.config.queue {
-		fact("source", "%s", s)
+	for _, f := range l.Facts() {
+		fact(strings.ToLower(f.Name), "%s", f.Value)
 	}
 	if name, version := l.Program(); name != "" {
 		fact("program", "%s", strings.TrimSpace(name+" "+version))

@@ -130,7 +130,7 @@ func TestAnEmptyListIsStillAListForPrograms(t *testing.T) {
 	require.Equal(t, "[]\n", d.ok("list", "-o", "json", "--message-id", "nosuch"))
 	_, _, stderr := d.run("list", "-o", "yaml")
 	require.Contains(t, stderr, "neither table, json nor csv")
-	require.Equal(t, "no dead letters\n", d.ok("list", "--message-id", "nosuch"))
+	require.Equal(t, "none of 4 dead letters match\n", d.ok("list", "--message-id", "nosuch"))
 }
 
 func TestWhatMessagesCarryDoesNothingToATerminal(t *testing.T) {
@@ -326,9 +326,9 @@ func TestWhatIsExportedCanBeMendedAndImported(t *testing.T) {
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &fields))
 	fields["body"] = map[string]any{"amount": 9}
-	mended, err := json.Marshal(fields)
+	fixed, err := json.Marshal(fields)
 	require.NoError(t, err)
-	code, stdout, stderr := d.runWith(lines[0]+"\n"+string(mended)+"\n", "import", "-", "--execute", "--reason", "mended by hand")
+	code, stdout, stderr := d.runWith(lines[0]+"\n"+string(fixed)+"\n", "import", "-", "--execute", "--reason", "fixed by hand")
 	require.Equal(t, exitOK, code, stdout+stderr)
 	require.Contains(t, d.env.Stored(), "m2")
 	require.Contains(t, d.ok("list", "--message-id", "m2"), "already applied", "the dead letters stay, and their verdicts tell")

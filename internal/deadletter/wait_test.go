@@ -1,0 +1,136 @@
+package deadletter_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/worker"
+)
+
+func TestAnActionWaitsForTheStoreNoLongerThanItMay(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		n := w.bury("X", message("m1", `{"a":1}`))
+		w.store.Down(&worker.UnavailableError{Cause: errors.New("503")})
+		w.patience = 40 * time.Second
+		began := time.Now()
+		out := w.act(order(deadletter.Reprocess), n)
+		require.Len(t, out, 1)
+		require.Equal(t, deadletter.StoreDown, out[0].Result)
+		require.InDelta(t, 40*time.Second, time.Since(began), float64(35*time.Second))
+		require.Equal(t, 1, w.count(dead).Active, "it is free again")
+	})
+}
+
+func TestAListingWaitsWhileTheStoreIsThrottled(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		for i := range 30 {
+			w.bury("X", message(fmt.Sprint("m", i), `{"a":1}`))
+		}
+		throttled := downPipeline{Pipeline: w.pipeline, until: time.Now().Add(2 * time.Second)}
+		w.review = deadletter.NewReviewer(w.broker(), throttled, w.ledger, w.settings)
+		for _, item := range w.list(deadletter.Filter{}) {
+			require.Equal(t, deadletter.NeverApplied, item.Verdict.Kind)
+		}
+		throttled.until = time.Now().Add(time.Hour)
+		w.review = deadletter.NewReviewer(w.broker(), throttled, w.ledger, w.settings)
+		began := time.Now()
+		for _, item := range w.list(deadletter.Filter{}) {
+			require.Equal(t, deadletter.Undecided, item.Verdict.Kind)
+		}
+		require.Less(t, time.Since(began), 2*time.Minute, "a store that is down is not waited for once more for each")
+	})
+}
+
+// shuffled hands out pages as a queue with partitions does.
+type shuffled struct{ deadletter.Broker }
+
+func (s shuffled) Peek(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
+	letters, err := s.Broker.Peek(ctx, from, most)
+	if len(letters) > 2 {
+		letters[0], letters[2] = letters[2], letters[0]
+	}
+	return letters, err
+}
+
+func TestPagesThatDoNotAscendAreAnErrorAndNoEnd(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		for i := range 5 {
+			w.bury("X", message(fmt.Sprint("m", i), `{"a":1}`))
+		}
+		review := deadletter.NewReviewer(shuffled{w.broker()}, w.pipeline, w.ledger, w.settings)
+		var last error
+		for _, err := range review.List(t.Context(), deadletter.Filter{}) {
+			last = err
+		}
+		require.ErrorContains(t, last, "do not ascend")
+	})
+}
+
+func TestALaterVersionOfAKeyIsNotReprocessedUnasked(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		var all []int64
+		for i := range 3 {
+			all = append(all, w.bury("X", message("multi-a", fmt.Sprintf(`{"a":%d}`, i))))
+		}
+		out := w.act(order(deadletter.Reprocess), all[2])[0]
+		require.Equal(t, deadletter.Refused, out.Result)
+		require.Contains(t, out.Detail, fmt.Sprintf("2 dead letter(s) of this key came before it, the first is %d", all[0]))
+		item, err := w.review.Find(t.Context(), all[2])
+		require.NoError(t, err)
+		others, err := w.review.OfKey(t.Context(), item.Letter, 0)
+		require.NoError(t, err)
+		require.Equal(t, all[:2], others)
+		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), all[0])[0].Result)
+		o := order(deadletter.Reprocess)
+		o.Choice.Acknowledged = true
+		require.Equal(t, deadletter.Refused, w.act(o, all[2])[0].Result, "it is a conflict now")
+	})
+}
+
+func TestWhatCannotBeArchivedIsNotRemoved(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		n := w.bury("X", message("m1", `{"a":1}`))
+		kept := 0
+		o := order(deadletter.Discard)
+		o.Archive = func(*deadletter.DeadLetter) error { kept++; return errTest }
+		require.Equal(t, deadletter.Refused, w.act(o, n)[0].Result)
+		require.Zero(t, kept, "what is refused is not archived")
+		o.Choice.Acknowledged = true
+		require.Equal(t, deadletter.Broken, w.act(o, n)[0].Result)
+		require.Equal(t, 1, kept)
+		require.Equal(t, 1, w.count(dead).Total())
+	})
+}
+
+func TestForwardedDeadLettersAreReachedWhereTheyLie(t *testing.T) {
+	inBubble(t, setup{settings: func(s *deadletter.Settings) { s.Forwarded = true }}, func(t *testing.T, w *world) {
+		w.send(1)
+		n, err := w.Send("orders", servicebus.Message{
+			Properties: &servicebus.Properties{MessageID: "f-1"}, BodyKind: servicebus.BodyData, Data: [][]byte{[]byte(`{"a":1}`)},
+			ApplicationProperties: servicebus.Map{{Key: "DeadLetterReason", Value: "TooLarge"}},
+		})
+		require.NoError(t, err)
+		w.send(1)
+		hint := deadletter.NewReviewer(w.broker(), w.pipeline, w.ledger, deadletter.Settings{Queue: "orders"})
+		forwarded, err := hint.Forwarded(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, forwarded)
+
+		w.review = deadletter.NewReviewer(w.forwardedBroker(), w.pipeline, w.ledger, w.settings)
+		items := w.list(deadletter.Filter{})
+		require.Len(t, items, 1)
+		require.Equal(t, n, items[0].Letter.Sequence)
+		require.Equal(t, "TooLarge", items[0].Letter.Reason())
+		require.Equal(t, deadletter.Refused, w.act(order(deadletter.Resubmit), n)[0].Result)
+		require.Equal(t, deadletter.Absent, w.act(order(deadletter.Reprocess), n-1)[0].Result, "an ordinary message is none")
+		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+		require.Equal(t, 2, w.count("orders").Active)
+	})
+}

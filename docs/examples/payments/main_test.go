@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,38 @@ func TestShopPaymentsRunsAndReviewsItsDeadLetters(t *testing.T) {
 	s.ok(p, "", "deadletter", "discard", number(letters["pay-2"]), "--reason", "agreed with the sender", "--accept-warning")
 	require.Empty(t, s.letters(p))
 	require.Equal(t, 6, s.env.Account.Count("orders", "orders")-journal(s.env), "two payments with two entries each")
+}
+
+// TestAnotherProgramDoesNotTouchTheDeadLettersOfShopPayments is an accident that happened: the program orderworker stored the
+// failed payment as an order without its ledger entries and removed the dead letter, so that nobody could make them any more.
+func TestAnotherProgramDoesNotTouchTheDeadLettersOfShopPayments(t *testing.T) {
+	t.Parallel()
+	s, p := newShop(t), program(payments{accountOpen: accountOpen})
+	s.ok(p, strings.Join([]string{good, rejected, failing}, "\n"), "send")
+	s.work(p, 2)
+	letters := s.letters(p)
+	orders := app.Program{Name: "orderworker", Types: []string{"order"}, Handler: worker.HandlerFunc(
+		func(_ context.Context, m worker.Message) (worker.Effects, error) {
+			return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
+		})}
+	for _, letter := range letters {
+		code, stdout, stderr := s.run(s.Context(), orders, "", "deadletter", "reprocess", number(letter), "--reason", "by mistake")
+		require.NotZero(t, code)
+		require.Contains(t, stdout+stderr, "It belongs to the program shop-payments, and this is orderworker. Run:  shop-payments deadletter reprocess "+number(letter))
+	}
+	plan := filepath.Join(t.TempDir(), "plan.jsonl")
+	_, stdout, stderr := s.run(s.Context(), orders, "", "deadletter", "plan", "--file", plan)
+	require.Contains(t, stdout+stderr, "0 of 2 dead letters are in the plan")
+	own := filepath.Join(t.TempDir(), "own.jsonl")
+	s.ok(p, "", "deadletter", "plan", "--file", own)
+	code, stdout, stderr := s.run(s.Context(), orders, "", "deadletter", "apply", own, "--execute", "--reason", "by mistake")
+	require.NotZero(t, code, stdout+stderr)
+	require.Len(t, s.letters(p), 2, "nothing was removed")
+	for _, id := range []string{"pay-2", "pay-4"} {
+		code, _, _ := s.run(s.Context(), p, "", "get", id)
+		require.Equal(t, 4, code, "nothing was stored")
+	}
+	require.Regexp(t, `program +shop-payments`, s.ok(orders, "", "get", "pay-1"), "looking is allowed")
 }
 
 // number is the sequence number of a dead letter, as an argument.

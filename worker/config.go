@@ -47,6 +47,8 @@ type Config struct {
 	// dead-lettered, since only the handler of that program knows what its messages mean. Empty leaves them out.
 	Program string
 	Version string
+	// ServerAddress is the host of the broker, for metrics and spans. Empty leaves it out.
+	ServerAddress string
 	// Logger takes the log lines. Defaults to none.
 	Logger *slog.Logger
 	// Observer is told of every event. It may be nil.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // A delivery is one message in process. Only the goroutine that processes it touches it, but for its lock.
@@ -15,6 +16,8 @@ type delivery struct {
 	link *link
 	// panicked tells that a panic over this message has had its event.
 	panicked bool
+	// span is the span of the delivery.
+	span trace.SpanContext
 }
 
 func (w *Worker) newDelivery(m *azservicebus.ReceivedMessage, l *link) *delivery {
@@ -35,7 +38,7 @@ func (d *delivery) sequence() int64 {
 
 // event starts an event of this message.
 func (d *delivery) event(k EventKind) Event {
-	return Event{Kind: k, MessageID: d.message.MessageID, SequenceNumber: d.sequence(), DeliveryCount: d.message.DeliveryCount}
+	return Event{Kind: k, MessageID: d.message.MessageID, SequenceNumber: d.sequence(), DeliveryCount: d.message.DeliveryCount, Trace: d.span}
 }
 
 // lag is the time from enqueueing to receipt, by the clocks of the broker and of this machine.

@@ -1,6 +1,10 @@
 package worker
 
-import "time"
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
 
 // An EventKind says what an [Event] tells of.
 type EventKind string
@@ -68,6 +72,8 @@ type Event struct {
 	DeliveryCount  uint32
 	// DocumentID is set once the message is admitted.
 	DocumentID string
+	// Trace is the span of the delivery. It is not valid when nobody takes spans.
+	Trace trace.SpanContext
 
 	Judgement Judgement
 	Cause     Cause

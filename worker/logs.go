@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // The keys of log lines. They are part of the product's interface: alerts match them.
@@ -23,6 +25,8 @@ const (
 	keyDuration      = "duration_seconds"
 	keyInFlight      = "in_flight"
 	keyQueue         = "queue"
+	keyTraceID       = "trace_id"
+	keySpanID        = "span_id"
 )
 
 // maxStack bounds the stack of a panic in a log line, in bytes.
@@ -98,7 +102,7 @@ func (o *logObserver) Observe(e Event) {
 	if !ok || o.repeated(e.Kind) {
 		return
 	}
-	if ctx := context.Background(); o.log.Enabled(ctx, level) {
+	if ctx := trace.ContextWithSpanContext(context.Background(), e.Trace); o.log.Enabled(ctx, level) {
 		o.log.LogAttrs(ctx, level, message, attrsOf(e)...) //nolint:sloglint // every message is one of the constants of lineOf
 	}
 }
@@ -134,6 +138,10 @@ func attrsOf(e Event) []slog.Attr {
 		a = append(a, slog.Int64(keySequence, e.SequenceNumber), slog.Int64(keyDeliveryCount, int64(e.DeliveryCount)))
 	}
 	text(keyDocumentID, e.DocumentID)
+	if e.Trace.IsValid() {
+		text(keyTraceID, e.Trace.TraceID().String())
+		text(keySpanID, e.Trace.SpanID().String())
+	}
 	if e.Judgement != 0 {
 		text(keyJudgement, e.Judgement.String())
 	}

@@ -27,6 +27,7 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	defer w.breaker.left(d.sequence())
 	ctx, span := w.telemetry.startSpan(ctx, d)
 	defer span.End()
+	d.span = span.SpanContext()
 	received := d.event(EventReceived)
 	received.Lag, received.InFlight = d.lag(), w.slots.inFlight()
 	w.observe(received)

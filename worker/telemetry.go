@@ -12,7 +12,8 @@ import (
 // scope names the instruments and the spans of this package.
 const scope = "github.com/orderworker/orderworker/worker"
 
-// The attributes of metrics and spans. Those of messaging are the names of the semantic conventions.
+// The attributes of metrics and spans. Those named orderworker are our own, all others are the names of the semantic
+// conventions of OpenTelemetry.
 const (
 	attrSystem      = attribute.Key("messaging.system")
 	attrDestination = attribute.Key("messaging.destination.name")
@@ -22,7 +23,9 @@ const (
 	attrSequence    = attribute.Key("messaging.servicebus.message.sequence_number")
 	attrDeliveries  = attribute.Key("messaging.servicebus.message.delivery_count")
 	attrSettlement  = attribute.Key("messaging.servicebus.disposition_status")
+	attrEnqueued    = attribute.Key("messaging.servicebus.message.enqueued_time")
 	attrErrorType   = attribute.Key("error.type")
+	attrServer      = attribute.Key("server.address")
 	attrOutcome     = attribute.Key("orderworker.outcome")
 	attrCause       = attribute.Key("orderworker.cause")
 	attrReason      = attribute.Key("orderworker.reason")
@@ -59,7 +62,7 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 		provider = metricnoop.NewMeterProvider()
 	}
 	m := provider.Meter(scope)
-	t := &telemetry{spans: newSpans(c.TracerProvider, queue), queue: attrDestination.String(queue)}
+	t := &telemetry{spans: newSpans(c.TracerProvider, queue, c.ServerAddress), queue: attrDestination.String(queue)}
 	var faults []error
 	counter := func(to *metric.Int64Counter, name, unit, text string) {
 		var err error
@@ -107,7 +110,7 @@ func (t *telemetry) Observe(e Event) {
 	}
 	switch e.Kind {
 	case EventReceived:
-		one(t.received, attrSystem.String("servicebus"), attrOperation.String("receive"))
+		one(t.received, t.with(attrSystem.String("servicebus"), attrOperation.String("receive"))...)
 		t.inFlight.Add(ctx, 1, metric.WithAttributes(t.queue))
 		t.lag.Record(ctx, e.Lag.Seconds(), metric.WithAttributes(t.queue))
 	case EventCreated, EventOwn, EventRedelivered, EventDuplicate, EventStale:
@@ -140,8 +143,11 @@ func (t *telemetry) Observe(e Event) {
 }
 
 func (t *telemetry) finished(ctx context.Context, e Event) {
-	set := metric.WithAttributes(t.queue, attrSystem.String("servicebus"), attrOperation.String("process"), attrCause.String(e.Cause.String()))
-	t.duration.Record(ctx, e.Duration.Seconds(), set)
+	attrs := t.with(t.queue, attrSystem.String("servicebus"), attrOperation.String("process"), attrCause.String(e.Cause.String()))
+	if e.Cause != CauseCommitted && e.Cause != CauseIgnored {
+		attrs = append(attrs, attrErrorType.String(e.Cause.String()))
+	}
+	t.duration.Record(ctx, e.Duration.Seconds(), metric.WithAttributes(attrs...))
 	t.inFlight.Add(ctx, -1, metric.WithAttributes(t.queue))
 	t.calls.Add(ctx, int64(e.Calls), metric.WithAttributes(t.queue))
 	t.charge.Add(ctx, e.Charge, metric.WithAttributes(t.queue))

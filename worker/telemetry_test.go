@@ -89,13 +89,14 @@ func TestSpansContinueTheSendersTrace(t *testing.T) {
 		{"traceparent before Diagnostic-Id", map[string]any{"traceparent": parent, "Diagnostic-Id": strings.Replace(parent, "0af", "fff", 1)}, `{"n":1}`, "0af7651916cd43dd8448eb211c80319c", false},
 		{"nonsense starts a trace of its own", map[string]any{"traceparent": "00-zz"}, `{"n":1}`, "", false},
 		{"another type starts a trace of its own", map[string]any{"traceparent": int64(7)}, `{"n":1}`, "", false},
+		{"of another sender", map[string]any{"traceparent": strings.Replace(parent, "0af", "fff", 1)}, `{"n":1}`, "fff7651916cd43dd8448eb211c80319c", false},
 		{"a dead letter is a failed span", nil, `nonsense`, "", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, servicebus.Queue{}, func(e *env) {
 				spans := tracetest.NewSpanRecorder()
-				w := e.start(worker.Config{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))})
+				w := e.start(worker.Config{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), ServerAddress: "shop.servicebus.windows.net"})
 				e.sendAll(&azservicebus.Message{MessageID: new("m"), Body: []byte(tt.body), ApplicationProperties: tt.properties})
 				e.await(time.Minute, "ended", func() bool { return len(spans.Ended()) == 1 })
 				span := spans.Ended()[0]
@@ -103,7 +104,10 @@ func TestSpansContinueTheSendersTrace(t *testing.T) {
 				if tt.parent != "" {
 					require.Equal(e, tt.parent, span.SpanContext().TraceID().String())
 					require.True(e, span.Parent().IsRemote())
+					require.Len(e, span.Links(), 1)
+					require.Equal(e, tt.parent, span.Links()[0].SpanContext.TraceID().String())
 				} else {
+					require.Empty(e, span.Links())
 					require.False(e, span.Parent().IsValid())
 				}
 				require.Equal(e, tt.failed, span.Status().Code == codes.Error)
@@ -115,7 +119,43 @@ func TestSpansContinueTheSendersTrace(t *testing.T) {
 				require.Equal(e, "orders", attrs["messaging.destination.name"])
 				require.Equal(e, "m", attrs["messaging.message.id"])
 				require.Equal(e, "process", attrs["messaging.operation.name"])
+				require.Equal(e, "shop.servicebus.windows.net", attrs["server.address"])
+				require.NotEmpty(e, attrs["messaging.servicebus.message.enqueued_time"])
+				if tt.failed {
+					require.Equal(e, "dead_letter", attrs["messaging.servicebus.disposition_status"])
+					require.Equal(e, "refused", attrs["error.type"])
+					require.Equal(e, "NotJSON", attrs["orderworker.reason"])
+					require.Contains(e, e.logs.String(), `"trace_id":"`+span.SpanContext().TraceID().String()+`","span_id":"`+span.SpanContext().SpanID().String())
+				} else {
+					require.Equal(e, "complete", attrs["messaging.servicebus.disposition_status"])
+					require.NotContains(e, attrs, "error.type")
+				}
 				e.end(w)
+			})
+		})
+	}
+}
+
+// A sender that was not sampled decides for its consumers too, as everywhere in OpenTelemetry; the log lines carry its trace.
+func TestAMessageOfASenderThatWasNotSampledHasNoSpan(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
+	for _, tt := range []struct {
+		name    string
+		sampler sdktrace.Sampler
+		spans   int
+	}{
+		{"by default", sdktrace.ParentBased(sdktrace.AlwaysSample()), 0},
+		{"with the sampler always_on", sdktrace.AlwaysSample(), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, servicebus.Queue{}, func(e *env) {
+				spans := tracetest.NewSpanRecorder()
+				w := e.start(worker.Config{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans), sdktrace.WithSampler(tt.sampler))})
+				e.sendAll(&azservicebus.Message{MessageID: new("m"), Body: []byte("nonsense"), ApplicationProperties: map[string]any{"Diagnostic-Id": parent}})
+				e.await(time.Minute, "finished", func() bool { return e.count(worker.EventFinished) == 1 })
+				require.Contains(e, e.logs.String(), `"trace_id":"0af7651916cd43dd8448eb211c80319c"`)
+				e.end(w)
+				require.Len(e, spans.Ended(), tt.spans)
 			})
 		})
 	}

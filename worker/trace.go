@@ -15,23 +15,34 @@ import (
 type spans struct {
 	tracer trace.Tracer // nil when nobody takes spans
 	queue  string
+	server string // host of the broker, or ""
 }
 
-func newSpans(p trace.TracerProvider, queue string) spans {
-	s := spans{queue: queue}
+func newSpans(p trace.TracerProvider, queue, server string) spans {
+	s := spans{queue: queue, server: server}
 	if p != nil {
 		s.tracer = p.Tracer(scope)
 	}
 	return s
 }
 
-// startSpan starts the span of a delivery.
+// with adds the host of the broker when it is known.
+func (s spans) with(attrs ...attribute.KeyValue) []attribute.KeyValue {
+	if s.server == "" {
+		return attrs
+	}
+	return append(attrs, attrServer.String(s.server))
+}
+
+// startSpan starts the span of a delivery. It is the child of the span that sent the message, and linked to it, since the
+// conventions let a backend look for the creation context in either place. A sender that was not sampled gives a span that is
+// not recorded, unless the sampler says otherwise.
 func (s spans) startSpan(ctx context.Context, d *delivery) (context.Context, trace.Span) {
 	if s.tracer == nil {
 		return ctx, tracenoop.Span{}
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, carrier(d.message))
-	return s.tracer.Start(ctx, "process "+s.queue, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
+	attrs := s.with(
 		attrSystem.String("servicebus"),
 		attrDestination.String(s.queue),
 		attrOperation.String("process"),
@@ -39,7 +50,28 @@ func (s spans) startSpan(ctx context.Context, d *delivery) (context.Context, tra
 		attrMessageID.String(clip(d.message.MessageID, maxReason)),
 		attrSequence.Int64(d.sequence()),
 		attrDeliveries.Int64(int64(d.message.DeliveryCount)),
-	))
+	)
+	if t := d.message.EnqueuedTime; t != nil {
+		attrs = append(attrs, attrEnqueued.Int64(t.Unix()))
+	}
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attrs...)}
+	if sender := trace.SpanContextFromContext(ctx); sender.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: sender}))
+	}
+	return s.tracer.Start(ctx, "process "+s.queue, options...)
+}
+
+// disposition is the name of a settlement in the semantic conventions, or "" when the message was not settled.
+func disposition(a action) string {
+	switch a {
+	case complete:
+		return "complete"
+	case abandon:
+		return "abandon"
+	case deadLetter:
+		return "dead_letter"
+	}
+	return ""
 }
 
 // endSpan writes what the delivery came to into its span.
@@ -47,7 +79,13 @@ func (s spans) endSpan(span trace.Span, r Result, a action, how settlement) {
 	if !span.IsRecording() {
 		return
 	}
-	attrs := []attribute.KeyValue{attrCause.String(r.Cause.String()), attrSettlement.String(a.String())}
+	attrs := []attribute.KeyValue{attrCause.String(r.Cause.String())}
+	if name := disposition(a); name != "" {
+		attrs = append(attrs, attrSettlement.String(name))
+	}
+	if r.Reason != "" {
+		attrs = append(attrs, attrReason.String(r.Reason))
+	}
 	if r.Judgement != 0 {
 		attrs = append(attrs, attrOutcome.String(r.Judgement.String()))
 	}

@@ -56,6 +56,7 @@ func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, err
 		Admission:        a,
 		Program:          c.program.Name,
 		Version:          c.program.Version,
+		ServerAddress:    c.brokerHost(),
 		Logger:           log,
 		TracerProvider:   t.tracers,
 		MeterProvider:    t.meters,

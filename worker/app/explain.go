@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -130,6 +131,12 @@ func (c config) broker() string {
 		return "the broker at " + address
 	}
 	return "the broker of SERVICEBUS_CONNECTION_STRING"
+}
+
+// brokerHost is the host of the broker, and empty when the settings do not tell.
+func (c config) brokerHost() string {
+	parts, _ := connstring.Parse(c.connectionString)
+	return cmp.Or(c.namespace, parts.Hostname())
 }
 
 // brokerAddress is host and port of the broker, and empty when the settings do not tell.

@@ -76,6 +76,14 @@ func TestAWrongUseIsSaidInPlainWords(t *testing.T) {
 	}
 }
 
+func TestNobodyHoldsAConnectionOfTheHealthEndpointForEver(t *testing.T) {
+	t.Parallel()
+	s := healthServer(nil)
+	require.Positive(t, s.IdleTimeout)
+	require.Positive(t, s.ReadHeaderTimeout)
+	require.Positive(t, s.WriteTimeout)
+}
+
 func TestHealthIsAskedThroughNoProxy(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, direct.Transport.(*http.Transport).Proxy, "HTTP_PROXY would be asked for a worker that listens on the container's own address")

@@ -41,8 +41,8 @@ type config struct {
 	markers   bool
 	markerTTL time.Duration
 
-	healthAddress, logLevel, logFormat        string
-	messageTTL, reviewWindow, duplicateWindow time.Duration
+	healthAddress, logLevel, logFormat, logDetail string
+	messageTTL, reviewWindow, duplicateWindow     time.Duration
 }
 
 // checkBroker returns the faults of the settings for Service Bus that lie between settings rather than in one of them.

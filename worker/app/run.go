@@ -21,6 +21,10 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
+// healthIdle bounds how long an idle connection to the health endpoint is kept. Probes come every few seconds, each on a
+// connection of its own or on one that they keep; anything else would hold a socket for ever.
+const healthIdle = time.Minute
+
 // flushTimeout bounds sending the last telemetry.
 const flushTimeout = 3 * time.Second
 
@@ -140,6 +144,11 @@ func (c config) newWorker(ctx context.Context, t *telemetry, log *slog.Logger, o
 	return w, func() { store.Close() }, nil
 }
 
+// healthServer bounds everything that a peer could hold it with.
+func healthServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: healthIdle}
+}
+
 // serveHealth listens before the work begins, so that an address in use is an error at the start.
 func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), error) {
 	if address == "off" {
@@ -150,7 +159,7 @@ func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), er
 		return nil, fmt.Errorf("health cannot listen on %s: %w. Set WORKER_HEALTH_ADDRESS to a free address, or to off", address, err)
 	}
 	log.LogAttrs(context.Background(), slog.LevelInfo, "health is served", slog.String("address", listener.Addr().String()))
-	server := &http.Server{Handler: w.HealthHandler(), ReadHeaderTimeout: 5 * time.Second}
+	server := healthServer(w.HealthHandler())
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.LogAttrs(context.Background(), slog.LevelError, "health server ended", slog.String("error", err.Error()))

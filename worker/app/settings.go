@@ -79,6 +79,7 @@ func operationSettings() []setting {
 		{"WORKER_HEALTH_ADDRESS", "health-address", "127.0.0.1:8080", "address of /livez and /readyz; off turns them off", text(func(c *config) *string { return &c.healthAddress })},
 		{"WORKER_LOG_LEVEL", "log-level", "info", "debug, info, warn or error", oneOf(func(c *config) *string { return &c.logLevel }, "debug", "info", "warn", "error")},
 		{"WORKER_LOG_FORMAT", "log-format", "", "json, or text for people with a line for each message; empty means text on a terminal and json elsewhere", oneOf(func(c *config) *string { return &c.logFormat }, "json", "text")},
+		{"WORKER_LOG_DETAIL", "log-detail", "text", "text, or hash to keep the names of members of a body out of log lines about messages", oneOf(func(c *config) *string { return &c.logDetail }, detailText, detailHash)},
 		{"WORKER_MESSAGE_TTL", "message-ttl", "336h", "time to live that the queue is configured with", duration(func(c *config) *time.Duration { return &c.messageTTL }, time.Second, longest)},
 		{"WORKER_REVIEW_WINDOW", "review-window", "336h", "how long after its arrival a dead letter may still be reprocessed", duration(func(c *config) *time.Duration { return &c.reviewWindow }, 0, longest)},
 		{"WORKER_DUPLICATE_DETECTION_WINDOW", "duplicate-detection-window", "", "duplicate detection window of the queue, 0s when it is off; empty means unknown, which counts as the longest", duration(func(c *config) *time.Duration { return &c.duplicateWindow }, 0, 7*24*time.Hour)},

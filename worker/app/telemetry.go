@@ -116,7 +116,7 @@ func (t *telemetry) newLogger(c config, out io.Writer) *slog.Logger {
 	if t.logs != nil {
 		handler = slog.NewMultiHandler(handler, otelslog.NewHandler(c.program.Name, otelslog.WithLoggerProvider(t.logs)))
 	}
-	return slog.New(handler)
+	return slog.New(c.filtered(handler))
 }
 
 // logHandler writes lines of the level and in the form that the settings say.
@@ -129,7 +129,12 @@ func (c config) logHandler(out io.Writer) slog.Handler {
 }
 
 // logger writes lines to out alone.
-func (c config) logger(out io.Writer) *slog.Logger { return slog.New(c.logHandler(out)) }
+func (c config) logger(out io.Writer) *slog.Logger { return slog.New(c.filtered(c.logHandler(out))) }
+
+// filtered holds a handler to what the settings say of the level and of details.
+func (c config) filtered(h slog.Handler) slog.Handler {
+	return logFilter{Handler: h, level: c.level(), hide: c.logDetail == detailHash}
+}
 
 func (c config) level() slog.Level {
 	var level slog.Level

@@ -109,6 +109,9 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	if err != nil {
 		r.Findings = append(r.Findings, cfg.aboutQueue(err))
 	}
+	if peek > 0 {
+		r.Findings = append(r.Findings, cfg.aboutIDs(idsOf(messages))...)
+	}
 	if store == nil {
 		return r, nil
 	}
@@ -119,6 +122,14 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 		err = nil
 	}
 	return r, err
+}
+
+func idsOf(messages []*azservicebus.ReceivedMessage) []string {
+	ids := make([]string, len(messages))
+	for i, m := range messages {
+		ids[i] = m.MessageID
+	}
+	return ids
 }
 
 // unseen names the queue with what cannot be seen of it: its settings need the right to manage it, which a worker must not

@@ -66,7 +66,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 	log := t.newLogger(cfg, sys.stdout)
 	reportTelemetryFaults(cfg.logger(sys.stdout))
 	defer flush(t, log, abort)
-	outcomes := newSummary(log)
+	outcomes := newSummary(log, cfg)
 	w, closeStore, err := cfg.newWorker(ctx, t, log, outcomes)
 	if err != nil {
 		return err

@@ -24,10 +24,14 @@ type summary struct {
 	mu     sync.Mutex
 	since  time.Time                // guarded by mu
 	counts map[worker.EventKind]int // guarded by mu
+	// byMessageID says that the MessageId is the key, so that one that the broker assigned protects from nothing.
+	byMessageID bool
+	assigned    int  // guarded by mu; ids since the last report that look assigned by the broker
+	warned      bool // guarded by mu
 }
 
-func newSummary(log *slog.Logger) *summary {
-	return &summary{log: log, since: time.Now(), counts: map[worker.EventKind]int{}}
+func newSummary(log *slog.Logger, c config) *summary {
+	return &summary{log: log, since: time.Now(), counts: map[worker.EventKind]int{}, byMessageID: c.keyIsMessageID()}
 }
 
 // summaryKeys are the counts of a line, all of them in each line.
@@ -43,18 +47,29 @@ func (s *summary) Observe(e worker.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[e.Kind]++
+	if e.Kind == worker.EventReceived && s.byMessageID && assignedByBroker(e.MessageID) {
+		s.assigned++
+	}
 }
 
 // report logs what happened since the last report, and nothing when that is nothing.
 func (s *summary) report() {
 	s.mu.Lock()
-	counts, since := s.counts, s.since
-	s.counts, s.since = map[worker.EventKind]int{}, time.Now()
+	counts, since, assigned := s.counts, s.since, s.assigned
+	s.counts, s.since, s.assigned = map[worker.EventKind]int{}, time.Now(), 0
+	warn := assigned > 0 && !s.warned
+	s.warned = s.warned || warn
 	s.mu.Unlock()
+	if warn {
+		s.log.LogAttrs(context.Background(), slog.LevelWarn, assignedText(assigned), slog.String("event", eventAssigned), slog.String("detail", assignedFix))
+	}
 	total, attrs := 0, []slog.Attr{slog.String("event", eventSummary)}
 	for _, kind := range summaryKeys() {
 		total += counts[kind]
 		attrs = append(attrs, slog.Int(string(kind), counts[kind]))
+	}
+	if assigned > 0 {
+		attrs = append(attrs, slog.Int("assigned_ids", assigned))
 	}
 	if total > 0 {
 		attrs = append(attrs, slog.Float64("duration_seconds", time.Since(since).Seconds()))

@@ -17,7 +17,8 @@ func TestOutcomesAreSummedUpOnceAMinuteWhileAnythingHappens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		s := newSummary(config{logLevel: "info", logFormat: "json"}.logger(&out))
+		c := config{logLevel: "info", logFormat: "json"}
+		s := newSummary(c.logger(&out), c)
 		stop := s.start()
 		lines := func() []map[string]any {
 			synctest.Wait()

@@ -93,7 +93,7 @@ func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Opt
 // endpoint from coming up.
 const openTimeout = 5 * time.Second
 
-// openStore opens the store. It fails only for what no waiting can cure.
+// openStore opens the store. It fails only for what no waiting can fix.
 func (k *connector) openStore(ctx context.Context, t *telemetry, log *slog.Logger) (*cosmosstore.Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

@@ -47,7 +47,7 @@ func TestAFlagOverridesItsVariable(t *testing.T) {
 	require.Equal(t, 30*time.Second, c.lockDuration)
 }
 
-func TestEveryFaultIsReportedAtOnceWithItsCure(t *testing.T) {
+func TestEveryFaultIsReportedAtOnceWithItsFix(t *testing.T) {
 	t.Parallel()
 	_, err := settle(t, []string{
 		"SERVICEBUS_CONNECTION_STRING=" + azureString, "COSMOS_ENDPOINT=http://shop.documents.azure.com", "WORKER_CONCURENCY=4",
@@ -208,12 +208,7 @@ func TestVariablesThatLookLikeOursAreRefusedAndOthersAreLeftAlone(t *testing.T) 
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := misspelt(tt.variable, settings())
-			if tt.meant == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, tt.variable+": there is no such setting; did you mean "+tt.meant+"?")
+			require.Equal(t, tt.meant, misspelt(tt.variable, settings()))
 		})
 	}
 }
@@ -239,7 +234,7 @@ func TestQuotesAndLineBreaksAroundAValueAreRefused(t *testing.T) {
 		`WORKER_CONSUMER="billing"`, `COSMOS_KEY="c2VjcmV0"`, `WORKER_HASH_IGNORE="/sentAt"`, `COSMOS_DATABASE="`,
 	})
 	for _, name := range []string{"SERVICEBUS_NAMESPACE_FQDN", "COSMOS_ENDPOINT", "WORKER_CONSUMER", "COSMOS_KEY", "WORKER_HASH_IGNORE"} {
-		require.ErrorContains(t, err, name+": the value stands in quotes")
+		require.ErrorContains(t, err, name+": the value is in quotes")
 	}
 	require.ErrorContains(t, err, `SERVICEBUS_QUEUE: "orders\r" begins or ends with a blank or a line break`)
 	require.NotContains(t, err.Error(), "c2VjcmV0", "a key never shows")

@@ -68,19 +68,19 @@ func encodeKey(k identity.Key) (string, error) {
 	}
 	k.Value = normalValue(k.Kind, k.Value)
 	if err := k.Validate(); err != nil {
-		return "", fmt.Errorf("no message has this key: %w%s", err, keyCure(k))
+		return "", fmt.Errorf("no message has this key: %w%s", err, keyFix(k))
 	}
 	if size := len(k.Value) + len(k.Source); size > admission.DefaultMaxKeyBytes {
 		return "", fmt.Errorf("no message has this key: it has %d bytes, and at most %d are allowed", size, admission.DefaultMaxKeyBytes)
 	}
 	if faults := named(admission.Config{Consumer: k.Consumer}.Validate()); len(faults) > 0 {
-		return "", byOrigin(faults, map[string]string{"WORKER_CONSUMER": "--consumer"})[0]
+		return "", settingFault{env: "--consumer", text: faults[0].text}
 	}
 	return k.DocumentID(), nil
 }
 
-// keyCure says what to give instead.
-func keyCure(k identity.Key) string {
+// keyFix says what to give instead.
+func keyFix(k identity.Key) string {
 	switch {
 	case k.Kind == identity.CloudEvent && k.Source == "":
 		return ". Give it with --source"

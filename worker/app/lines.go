@@ -22,7 +22,7 @@ const maxLine = 128 << 20
 // maxFaults is how many faults of a file are shown. More help nobody, and most have one cause.
 const maxFaults = 10
 
-// numbered is a message with the line on which it stands, and the size of that line in bytes.
+// numbered is a message with its line, and the size of that line in bytes.
 type numbered struct {
 	line, size int
 	message    *azservicebus.AMQPAnnotatedMessage
@@ -139,4 +139,13 @@ func sentenceEnd(text string) string {
 		return "."
 	}
 	return text
+}
+
+// indent makes a list of faults.
+func indent[E error](faults []E) []error {
+	out := make([]error, len(faults))
+	for i, f := range faults {
+		out[i] = fmt.Errorf("  - %w", f)
+	}
+	return out
 }

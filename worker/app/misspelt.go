@@ -1,30 +1,23 @@
 package app
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // ownPrefix begins the variables that are ours in the first place. Other programs use it too, so that a foreign variable
 // such as WORKER_NAME is left alone.
 const ownPrefix = "WORKER_"
 
-// misspelt returns the fault of a variable that was probably meant to be one of ours, and nil for one that is ours or is
-// somebody else's.
-func misspelt(name string, table []setting) error {
+// misspelt returns the setting that a variable was probably meant to be, and "" for one that is ours or somebody else's.
+func misspelt(name string, table []setting) string {
 	best, least := "", 0
 	for _, s := range table {
 		if s.env == name {
-			return nil
+			return ""
 		}
 		if d, close := resembles(name, s.env); close && (best == "" || d < least) {
 			best, least = s.env, d
 		}
 	}
-	if best == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: there is no such setting; did you mean %s?", name, best)
+	return best
 }
 
 // ofService reports whether a variable is one of those that Kubernetes gives to every container for each service beside it:

@@ -21,7 +21,7 @@ type Program struct {
 	Version string
 	// Summary is one line for the help. Defaults to what every such program does.
 	Summary string
-	// Handler says which documents a message stands for. It is a value like any other: one with dependencies, such as an HTTP
+	// Handler says which documents become of a message. It is a value like any other: one with dependencies, such as an HTTP
 	// client, has them as fields. Make it without asking the network, since every command line makes it, also that of --help.
 	Handler worker.Handler
 	// Types are the types of the documents that Handler returns, the one of the first document first. A container that cannot
@@ -39,7 +39,7 @@ const (
 // validName is what a host name, a metric's attribute and a command line all take.
 var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// withDefaults returns a copy in which no empty text stands for a default.
+// withDefaults returns a copy in which no empty text means a default.
 func (p Program) withDefaults() Program {
 	if p.Version == "" {
 		p.Version = builtVersion()
@@ -60,7 +60,7 @@ func (p Program) validate() error {
 	}
 	check(len(p.Name) <= maxName && validName.MatchString(p.Name),
 		"Name is %q: give lower-case letters, digits and single hyphens between them, a letter first, at most %d characters, such as shop-payments", p.Name, maxName)
-	check(p.Handler != nil, "Handler is missing: give the function that says which documents a message stands for, such as worker.HandlerFunc(payment)")
+	check(p.Handler != nil, "Handler is missing: give the function that says which documents become of a message, such as worker.HandlerFunc(payment)")
 	check(len(p.Types) > 0 || p.Changes, "Types is empty: name the types of the documents that the handler returns")
 	check(len(p.Version) <= maxVersion && utf8.ValidString(p.Version), "Version has more than %d bytes, or is not UTF-8", maxVersion)
 	check(!strings.ContainsAny(p.Summary, "\r\n"), "Summary has a line break: give one line")

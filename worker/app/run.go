@@ -33,7 +33,7 @@ func newRun(sys system) *cobra.Command {
 		Use: "run", Short: "Receive, commit and settle until told to stop", Args: needArgs(),
 		Long: `Receive, commit and settle until told to stop.
 
-A first SIGTERM or Ctrl-C finishes what is in work and gives back the rest; a second ends at once. Nothing is lost either
+A first SIGTERM or Ctrl-C finishes what is in work and abandons the rest; a second ends at once. Nothing is lost either
 way: what was not settled is delivered again.
 
 ` + secretSettings(settings()) + `

@@ -34,7 +34,7 @@ func TestLinesCanBeCheckedWithoutABroker(t *testing.T) {
 	require.Equal(t, "1 message(s) can be sent\n", stdout)
 }
 
-func TestAnUnreachableBrokerIsNamedWithACure(t *testing.T) {
+func TestAnUnreachableBrokerIsNamedWithAFix(t *testing.T) {
 	t.Parallel()
 	environ := []string{"SERVICEBUS_CONNECTION_STRING=Endpoint=sb://127.0.0.1:1;SharedAccessKeyName=k;SharedAccessKey=c2VjcmV0;UseDevelopmentEmulator=true"}
 	code, _, stderr := execute(t, environ, `{"message_id":"1","body":{}}`, "send")

@@ -78,7 +78,7 @@ func resolveBroker(sys system, flags *pflag.FlagSet) (config, error) {
 	return resolveTable(sys, flags, brokerSettings(), (*config).checkBroker)
 }
 
-func resolveTable(sys system, flags *pflag.FlagSet, table []setting, checks ...func(*config) []error) (config, error) {
+func resolveTable(sys system, flags *pflag.FlagSet, table []setting, checks ...func(*config) []settingFault) (config, error) {
 	values, faults := ownVariables(sys.environ)
 	c, origins := config{program: sys.program, duplicateWindow: unknownWindow}, map[string]string{}
 	for _, s := range table {
@@ -93,16 +93,13 @@ func resolveTable(sys system, flags *pflag.FlagSet, table []setting, checks ...f
 			continue
 		}
 		if err := s.take(&c, value); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", s.env, err))
+			faults = append(faults, settingFault{env: s.env, text: err.Error()})
 		}
 	}
 	for _, check := range checks {
 		faults = addNew(faults, check(&c))
 	}
-	if faults = byOrigin(faults, origins); len(faults) > 0 {
-		return c, withCode(exitUsage, fmt.Errorf("the configuration is wrong in %d place(s):\n%w", len(faults), errors.Join(indent(faults)...)))
-	}
-	return c, nil
+	return c, faultsError(faults, origins)
 }
 
 // take applies a value. Quotes around it would be part of it: a shell takes them away, but docker's --env-file and some forms
@@ -110,31 +107,23 @@ func resolveTable(sys system, flags *pflag.FlagSet, table []setting, checks ...f
 func (s setting) take(c *config, value string) error {
 	for _, quote := range []string{`"`, `'`} {
 		if len(value) > 1 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
-			return errors.New("the value stands in quotes, which are part of it here. Remove them: only a shell takes them away, docker --env-file does not")
+			return errors.New("the value is in quotes, which are part of it here. Remove them: only a shell takes them away, docker --env-file does not")
 		}
 	}
 	return s.kind.apply(c, value)
 }
 
-func indent(faults []error) []error {
-	out := make([]error, len(faults))
-	for i, f := range faults {
-		out[i] = fmt.Errorf("  - %w", f)
-	}
-	return out
-}
-
 // ownVariables returns the environment as a map, and a fault for every variable that looks like a setting and is none.
-func ownVariables(environ []string) (map[string]string, []error) {
+func ownVariables(environ []string) (map[string]string, []settingFault) {
 	values, table := map[string]string{}, settings()
-	var faults []error
+	var faults []settingFault
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		values[name] = value
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := misspelt(name, table); err != nil && !ofService(name, values) {
-			faults = append(faults, err)
+		if meant := misspelt(name, table); meant != "" && !ofService(name, values) {
+			faults = append(faults, settingFault{env: name, text: "there is no such setting; did you mean " + meant + "?"})
 		}
 	}
 	return values, faults

@@ -42,7 +42,7 @@ func TestOutcomesAreSummedUpOnceAMinuteWhileAnythingHappens(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		require.Len(t, lines(), 1, "one line for what happened, and none for the quiet minutes")
 		l := lines()[0]
-		for key, want := range map[string]float64{"received": 1, "created": 2, "own_write": 0, "duplicate": 1, "ignored": 0, "content_conflict": 0,
+		for key, want := range map[string]float64{"received": 1, "created": 2, "own_write": 0, "duplicate": 1, "stale": 0, "redelivered": 0, "ignored": 0, "content_conflict": 0,
 			"dead_lettered": 1, "message_abandoned": 0, "message_not_settled": 0, "duration_seconds": 60} {
 			require.Equal(t, want, l[key], key)
 		}

@@ -2,9 +2,6 @@ package app
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/worker"
@@ -12,11 +9,11 @@ import (
 
 // checkParts asks the parts that the configuration is for: what they would refuse at the start is reported with everything
 // else, by the name of the variable. It needs no network.
-func (c *config) checkParts() []error {
+func (c *config) checkParts() []settingFault {
 	faults := named(c.workerFaults())
 	k, err := newConnector(*c)
 	if err != nil {
-		return append(faults, fmt.Errorf("AZURE_TOKEN_CREDENTIALS: %w", err))
+		return append(faults, settingFault{env: "AZURE_TOKEN_CREDENTIALS", text: err.Error()})
 	}
 	return append(faults, named(k.storeOptions(&telemetry{}, nil).Validate())...)
 }
@@ -45,71 +42,23 @@ func variables() map[string]string {
 	}
 }
 
-// named returns the single faults of a part, each under the variable that is to be corrected.
-func named(err error) []error {
-	var faults []error
-	for _, fault := range single(err) {
-		field, text := fieldOf(fault)
-		if name := variables()[field]; name != "" {
-			text = name + ": " + text
-		}
-		faults = append(faults, errors.New(text))
-	}
-	return faults
-}
-
-// fieldOf returns the field that a fault is about, if it says so, and what is wrong.
-func fieldOf(fault error) (field, problem string) {
-	if e, ok := errors.AsType[*worker.FieldError](fault); ok {
-		return e.Field, e.Problem
-	}
-	if e, ok := errors.AsType[*cosmosstore.OptionError](fault); ok {
-		return e.Option, e.Problem
-	}
-	return "", fault.Error()
-}
-
-// single takes joined errors apart.
-func single(err error) []error {
+// named returns the single faults of a part, each with the variable that is to be corrected.
+func named(err error) []settingFault {
 	if err == nil {
 		return nil
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, single(e)...)
-	}
-	return all
-}
-
-// addNew adds the faults of variables that have none yet: the first one was found closer to its cause.
-func addNew(known, more []error) []error {
-	for _, fault := range more {
-		name, _, _ := strings.Cut(fault.Error(), ":")
-		if !mentions(known, name) {
-			known = append(known, fault)
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var faults []settingFault
+		for _, e := range joined.Unwrap() {
+			faults = append(faults, named(e)...)
 		}
+		return faults
 	}
-	return known
-}
-
-func mentions(faults []error, name string) bool {
-	return slices.ContainsFunc(faults, func(f error) bool {
-		names, _, _ := strings.Cut(f.Error(), ":")
-		return slices.Contains(strings.Fields(names), name)
-	})
-}
-
-// byOrigin names the flag in place of the variable, where the value was given by the flag.
-func byOrigin(faults []error, origins map[string]string) []error {
-	for i, fault := range faults {
-		name, text, _ := strings.Cut(fault.Error(), ":")
-		if origin := origins[name]; origin != "" {
-			faults[i] = errors.New(origin + ":" + text)
-		}
+	if e, ok := errors.AsType[*worker.FieldError](err); ok {
+		return []settingFault{{env: variables()[e.Field], text: e.Problem}}
 	}
-	return faults
+	if e, ok := errors.AsType[*cosmosstore.OptionError](err); ok {
+		return []settingFault{{env: variables()[e.Option], text: e.Problem}}
+	}
+	return []settingFault{{text: err.Error()}}
 }

@@ -101,7 +101,7 @@ func TestShopPaymentsRunsAndReviewsItsDeadLetters(t *testing.T) {
 	log := s.work(p, 2)
 	require.Contains(t, log, `"reason":"CurrencyUnknown"`)
 	require.Contains(t, log, `"reason":"HandlerError"`)
-	require.Regexp(t, `"event":"summary","received":[0-9]+,"created":1,"own_write":0,.*"duplicate":1,.*"dead_lettered":2`, log)
+	require.Regexp(t, `"event":"summary","received":[0-9]+,"created":1,.*"duplicate":1,.*"dead_lettered":2`, log)
 
 	stored := s.ok(p, "", "get", "pay-1")
 	for _, want := range []string{`program +shop-payments`, `type +payment`, `name +debit`, `"amount": -4000`, `name +credit`} {

@@ -38,6 +38,7 @@ func Example() {
 	env := workertest.Start(t)
 	env.Work(worker.Config{Program: "shop-payments"}, worker.HandlerFunc(payment), "payment", "ledgerEntry")
 	env.Send("pay-1", `{"amount":40,"currency":"EUR"}`)
+	env.WaitUntilSettled(time.Minute) // two at once are worked on side by side, and either may be first
 	env.Send("pay-1", `{"currency": "EUR", "amount": 40}`)
 	env.Send("pay-2", `{"amount":1,"currency":"XXX"}`)
 	env.WaitUntilSettled(time.Minute)

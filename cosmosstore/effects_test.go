@@ -210,16 +210,19 @@ func TestAProjectionEndsAtTheNewestHoweverItsEventsArrive(t *testing.T) {
 }
 
 func TestEqualVersionsUnderDifferentKeysAreStale(t *testing.T) {
-	inBubble(t, setup{options: withRecords}, func(e *env) {
-		require.True(t, e.commit(versioned(worker.ChangeUpsert, 5, true)).Created)
-		other := versioned(worker.ChangeUpsert, 5, true)
-		other.Key, other.DocumentID = identity.Text("other"), "other"
-		o := e.commit(other)
-		require.Equal(t, worker.Stale, judged(other, o))
-		r, err := e.store.Find(e.ctx(), "e1", "other")
-		require.NoError(t, err)
-		require.True(t, r.Stale)
-	})
+	for _, kind := range []worker.ChangeKind{worker.ChangeUpsert, worker.ChangePatch} {
+		inBubble(t, setup{options: withRecords}, func(e *env) {
+			e.put("e1", "e1", `{"data":{}}`)
+			require.True(t, e.commit(versioned(kind, 5, true)).Created)
+			other := versioned(kind, 5, true)
+			other.Key, other.DocumentID = identity.Text("other"), "other"
+			o := e.commit(other)
+			require.Equal(t, worker.Stale, judged(other, o))
+			r, err := e.store.Find(e.ctx(), "e1", "other")
+			require.NoError(t, err)
+			require.True(t, r.Stale)
+		})
+	}
 }
 
 func TestVersionsThatRaceEndAtTheNewest(t *testing.T) {

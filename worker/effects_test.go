@@ -316,3 +316,19 @@ func TestEffectsThatCannotBeAreRefusedWithTheFieldAndTheFix(t *testing.T) {
 		})
 	}
 }
+
+func TestAnUpsertOfAbsoluteStateLeavesNoRecord(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.handler = worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+			return worker.Apply(worker.Upsert("product", m.Body)).WithoutRecord(), nil
+		})
+		e.sendTo("p1", "m", `{"price":7}`)
+		w := e.start(inPartition(e))
+		e.await(time.Minute, "drained", e.drained)
+		require.Zero(e, e.mem.Len(), "no record")
+		state, err := e.mem.Read(e.Context(), "p1", "product")
+		require.NoError(e, err)
+		require.JSONEq(e, `{"price":7}`, string(state.Content))
+		e.end(w)
+	})
+}

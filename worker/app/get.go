@@ -18,6 +18,7 @@ import (
 	"github.com/orderworker/orderworker/internal/deadletter"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/fingerprint"
+	"github.com/orderworker/orderworker/worker/identity"
 )
 
 // getTimeout bounds one look into the store, retries included.
@@ -25,23 +26,24 @@ const getTimeout = 30 * time.Second
 
 // getSettings are the settings that say where the documents are and what their ids are made of.
 func getSettings() []setting {
-	return append(storeSettings(), pick("WORKER_ALLOW_KEYS", "WORKER_CONSUMER", "WORKER_INBOX_RECORD")...)
+	return append(storeSettings(), pick("WORKER_ALLOW_KEYS", "WORKER_CONSUMER", "WORKER_PARTITION", "WORKER_INBOX_RECORD")...)
 }
 
 func newGet(sys system) *cobra.Command {
 	var k keyFlags
-	var output string
+	var output, partition string
 	c := &cobra.Command{
 		Use: "get KEY", Short: "Show what is stored for a key", Args: needArgs("KEY"),
 		Long: `Show what is stored for a key: the inbox record, the documents, and the program that committed them. Changes nothing.
 
 KEY is the MessageId, or what WORKER_KEY names. Give it the settings of the worker: WORKER_CONSUMER is part of the key.
+Where WORKER_PARTITION is not the key, --partition-value says which partition the message names.
 
 ` + secretSettings(getSettings()) + `
 
 Exit codes: 0 when something is stored, 1 when the store cannot be read, 2 when a setting or the command is wrong, 4 when
 nothing is stored.`,
-		Example: sys.named("  {program} get 1042\n  {program} get 1042 -o json"),
+		Example: sys.named("  {program} get 1042\n  {program} get 1042 -o json\n  {program} get M42 --partition-value 913"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
@@ -54,7 +56,7 @@ nothing is stored.`,
 			if err != nil {
 				return err
 			}
-			found, err := cfg.get(c.Context(), id)
+			found, err := cfg.get(c.Context(), partition, id)
 			if err != nil {
 				return err
 			}
@@ -66,12 +68,13 @@ nothing is stored.`,
 	}
 	bindTable(c.Flags(), getSettings())
 	k.bind(c.Flags())
+	c.Flags().StringVar(&partition, "partition-value", "", "value of what WORKER_PARTITION names in the message; empty is the partition of the key")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	return c
 }
 
-// get reads what is stored under a document id.
-func (c config) get(ctx context.Context, id string) (stored, error) {
+// get reads what is stored under a document id in a partition, or in the id's own when that is empty.
+func (c config) get(ctx context.Context, partition, id string) (stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
 	k, err := newConnector(c)
@@ -83,9 +86,14 @@ func (c config) get(ctx context.Context, id string) (stored, error) {
 		return stored{}, err
 	}
 	defer store.Close()
-	i, err := store.Inspect(ctx, "", id)
+	where := ""
+	if partition != "" {
+		partition = identity.Text(partition).DocumentID()
+		where = fmt.Sprintf(", partition %s", partition)
+	}
+	i, err := store.Inspect(ctx, partition, id)
 	if errors.Is(err, worker.ErrNotFound) {
-		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s", id, c.database, c.container))
+		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s%s", id, c.database, c.container, where))
 	}
 	return storedOf(id, i), err
 }
@@ -101,6 +109,8 @@ type stored struct {
 	EnqueuedAt     time.Time                `json:"enqueuedAt,omitzero"`
 	CommittedAt    time.Time                `json:"committedAt,omitzero"`
 	Fingerprint    *fingerprint.Fingerprint `json:"fingerprint,omitempty"`
+	Outcome        json.RawMessage          `json:"outcome,omitempty"`
+	Stale          bool                     `json:"stale,omitempty"`
 	Unknown        string                   `json:"unknown,omitempty"`
 	Missing        []string                 `json:"missing,omitempty"`
 	Documents      []storedDocument         `json:"documents"`
@@ -121,7 +131,7 @@ func storedOf(id string, i cosmosstore.Inspection) stored {
 	r := i.Record
 	s := stored{
 		DocumentID: id, Key: r.Key, Program: r.Program, ProgramVersion: r.ProgramVersion, MessageID: r.MessageID, SequenceNumber: r.SequenceNumber,
-		EnqueuedAt: r.EnqueuedAt, CommittedAt: r.CommittedAt, Fingerprint: r.Fingerprint, Unknown: r.Unknown, Missing: r.MissingParts,
+		EnqueuedAt: r.EnqueuedAt, CommittedAt: r.CommittedAt, Fingerprint: r.Fingerprint, Outcome: r.Outcome, Stale: r.Stale, Unknown: r.Unknown, Missing: r.MissingParts,
 		Documents: []storedDocument{}, Calls: i.Calls, Charge: i.Charge,
 	}
 	for _, d := range i.Documents {
@@ -148,6 +158,10 @@ func (s stored) table(out io.Writer) error {
 	row("committed", when(s.CommittedAt))
 	if s.Fingerprint != nil {
 		row("hash", s.Fingerprint.Hash)
+	}
+	row("outcome", string(s.Outcome))
+	if s.Stale {
+		row("stale", "a newer version was stored already; nothing but the record was committed")
 	}
 	row("not understood", s.Unknown)
 	row("missing", strings.Join(s.Missing, ", "))

@@ -76,6 +76,7 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"an account key off this machine", "COSMOS_KEY: account keys are only", []string{"COSMOS_KEY=a2V5"}},
 		{"a scheme in the namespace", "without a scheme", []string{"SERVICEBUS_NAMESPACE_FQDN=sb://shop.servicebus.windows.net"}},
 		{"two selections for the hash", "WORKER_HASH_IGNORE and WORKER_HASH_ONLY", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_ONLY=/b"}},
+		{"two selections, of which one is no pointer", "WORKER_HASH_IGNORE and WORKER_HASH_ONLY", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_ONLY=/b~2"}},
 		{"a selection of bytes", "WORKER_HASH_FORM: bytes", []string{"WORKER_HASH_IGNORE=/a", "WORKER_HASH_FORM=bytes"}},
 		{"a health address without a port", "WORKER_HEALTH_ADDRESS", []string{"WORKER_HEALTH_ADDRESS=localhost"}},
 		{"a subscription", "SERVICEBUS_QUEUE: \"shop/Subscriptions/orders\" is a subscription of a topic", []string{"SERVICEBUS_QUEUE=shop/Subscriptions/orders"}},

@@ -1,5 +1,6 @@
 // Package cosmosdb is an embedded Azure Cosmos DB for tests and demonstrations: a subset of the REST protocol (version
-// 2020-11-05) that the unmodified azcosmos client works against.
+// 2020-11-05) that the unmodified azcosmos client works against, and the clients for JavaScript, Python and Java in gateway
+// mode: make clients runs small programs on each.
 //
 // An [Account] is an http.Handler, and has an in-process transport for clients in testing/synctest bubbles; both doors
 // lead to the same code. What it promises:
@@ -7,6 +8,9 @@
 //   - A write happens completely or not at all, batches included, and its order is the order of the history.
 //   - Where the service is strict the account is strict: signatures, ETags (in batches too), sizes, depth, partition
 //     keys, unique keys, times to live, ids that the routing gateway cannot address.
+//   - A header that narrows a request is never ignored: what is not understood or known to be harmless is refused. Ranges
+//     of effective partition keys are honoured for version 2 of the partition key.
+//   - A query over several partitions has a plan, by which clients run it, for ORDER BY, TOP, OFFSET, LIMIT and COUNT.
 //   - A number is a double: what a double cannot hold reads back rounded.
 //   - What is not implemented is answered with 501, recorded as history.RefusedByCosmos and listed by [Account.Refusals].
 //

@@ -33,7 +33,7 @@ type raw struct {
 // answered is a reply with its body as JSON.
 type answered struct {
 	status int
-	header http.Header
+	header map[string][]string // by names as they are spelled
 	text   string
 	json   map[string]any
 }

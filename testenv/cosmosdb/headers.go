@@ -64,8 +64,9 @@ func (a *Account) checkHeadersLocked(q *request) *reply {
 	if h := unknownHeader(q.header); h != "" {
 		return refused("the header " + h)
 	}
+	reads := q.resource == documentFeed && (q.isQuery() || q.method == http.MethodGet)
 	narrowed := q.header.Get(headerStartEPK) != "" || q.header.Get(headerEndEPK) != "" || q.header.Get(headerReadKeyType) != ""
-	if narrowed && !(q.resource == documentFeed && (q.isQuery() || q.method == http.MethodGet)) {
+	if narrowed && !reads {
 		return refused("a range of effective partition keys for anything but a query, a list or a change feed")
 	}
 	if c := a.findContainer(q.database(), q.container()); c != nil {

@@ -1,16 +1,19 @@
 // Package servicebus is an Azure Service Bus in process: queues and their dead-letter queues, spoken to over AMQP 1.0 by
 // the unmodified client libraries.
 //
+// They are azservicebus, and the clients for JavaScript, Python and Java: make clients runs small programs on each. Where
+// clients read the protocol differently, a comment says who needs what.
+//
 // A [Broker] has two doors with the same code behind them. [Broker.Serve] listens on a socket, for clients whose connection
 // string says UseDevelopmentEmulator=true. [Broker.Dial] gives one end of an in-memory connection, for a client's
 // NewWebSocketConn; with it everything runs inside testing/synctest bubbles, where a lock of five minutes costs nothing.
 // [Broker.Close] ends every goroutine the broker started and waits for it.
 //
 // The broker is stricter than the official emulator. Settling or renewing after the lock has ended fails with
-// com.microsoft:message-lock-lost. A lock ends without a word to the client. Tokens are verified, and without one no link
-// is attached. Sizes and quotas are enforced. Messages pass byte for byte: the sections that a sender wrote are stored as
-// they came, and only the header, the broker's annotations and the properties that a settlement asks to modify are written
-// anew.
+// com.microsoft:message-lock-lost. A lock ends without a word to the client. Tokens are verified, and without one, or a key
+// shown by SASL PLAIN, no link is attached. Sizes and quotas are enforced. Messages pass byte for byte: the sections that a
+// sender wrote are stored as they came, in any order, and only the header, the broker's annotations and the properties that
+// a settlement asks to modify are written anew. A message that was sent without a message id gets one, as in the service.
 //
 // In a bubble, time stands still while a goroutine waits for a mutex, and the client library holds mutexes while it waits
 // for the broker in these operations: connecting, putting tokens (again every five minutes), attaching links and closing
@@ -19,7 +22,7 @@
 // Answers to sends, settlements, renewals and deliveries may come late or never.
 //
 // What it does not have, it refuses loudly: topics, subscriptions, sessions, transactions, forwarding, and management
-// operations that it does not know. Each refusal is an error to the client, an event history.Refused, and an entry of
+// operations that it does not know, TLS and WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of
 // [Broker.Refusals], so that a test environment can fail the test that asked for it.
 //
 // Faults are asked of the plan before and after the effect of these operations of package history; the key is the

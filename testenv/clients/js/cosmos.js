@@ -2,8 +2,11 @@
 import { CosmosClient, BulkOperationType } from "@azure/cosmos";
 import { check, equal, fails, finish } from "./checks.js";
 
+const tokens = []; // the session tokens that were sent
 const client = new CosmosClient({
-  endpoint: process.env.CLIENTS_COSMOS, key: process.env.CLIENTS_COSMOS_KEY, connectionPolicy: { enableEndpointDiscovery: false, retryOptions: { maxRetryAttemptCount: 1 } },
+  endpoint: process.env.CLIENTS_COSMOS, key: process.env.CLIENTS_COSMOS_KEY, consistencyLevel: "Session",
+  plugins: [{ on: "request", plugin: async (context, _diagnostics, next) => { tokens.push(context.headers["x-ms-session-token"]); return next(context); } }],
+  connectionPolicy: { enableEndpointDiscovery: false, retryOptions: { maxRetryAttemptCount: 1 } },
 });
 const { database } = await client.databases.createIfNotExists({ id: "js" });
 const { container } = await database.containers.createIfNotExists({ id: "orders", partitionKey: "/pk", defaultTtl: -1 });
@@ -27,6 +30,12 @@ await check("create, read, replace, upsert, delete", async () => {
   equal((await container.items.upsert({ id: "2", pk: "a", n: 4 })).statusCode, 201);
   equal((await container.item("2", "a").delete()).statusCode, 204);
   equal((await container.item("2", "a").read()).statusCode, 404);
+});
+
+await check("reads carry the session token of the last write", async () => {
+  await container.items.upsert({ id: "1", pk: "a", n: 3 });
+  await container.item("1", "a").read();
+  if (!/^0:-1#\d+$/.test(tokens.at(-1))) throw new Error(`the last token was ${tokens.at(-1)}`);
 });
 
 await check("a second create conflicts", async () => {

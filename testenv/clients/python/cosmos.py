@@ -38,6 +38,14 @@ def _():
     fails(CosmosResourceNotFoundError, lambda: container.read_item(other, "a"))
 
 
+@check("reads carry the session token of the last write")
+def _():
+    sent = []
+    container.upsert_item({"id": "1", "pk": "a", "n": 3})
+    container.read_item("1", "a", raw_response_hook=lambda r: sent.append(r.http_request.headers.get("x-ms-session-token")))
+    equal(sent[0].startswith("0:-1#"), True, "a session token")
+
+
 @check("a second create conflicts")
 def _():
     fails(CosmosResourceExistsError, lambda: container.create_item({"id": "1", "pk": "a"}))

@@ -50,7 +50,7 @@ func badRequest(format string, args ...any) result {
 	return failure(http.StatusBadRequest, 0, 1, format, args...)
 }
 
-// apply carries out one operation within the transaction. A failed operation has changed nothing.
+// apply carries out one operation within the transaction. After a failed operation the transaction must not be committed.
 func (t *transaction) apply(op operation) result {
 	switch op.kind {
 	case "Create":
@@ -120,11 +120,7 @@ func (t *transaction) rename(id string, doc *jsondoc.Object, old *version) resul
 		return failure(http.StatusConflict, 0, chargeConflict, "a document with this id and partition key already exists")
 	}
 	t.remove(old)
-	r := t.put(id, doc, old, http.StatusOK)
-	if r.status >= 400 {
-		t.pending = t.pending[:len(t.pending)-1]
-	}
-	return r
+	return t.put(id, doc, old, http.StatusOK)
 }
 
 func (t *transaction) patch(op operation) result {

@@ -67,9 +67,7 @@ func readPatchStep(v any) (patchStep, error) {
 		return patchStep{}, err
 	}
 	if s.op == "move" {
-		if s.from, err = readPatchPath(o, "from"); err == nil && isPrefix(s.from, s.path) {
-			err = fmt.Errorf("the patch moves %s to itself or into itself", pointer(s.from))
-		}
+		s.from, err = readPatchPath(o, "from")
 		return s, err
 	}
 	s.value, s.given = o.Get("value")
@@ -92,10 +90,6 @@ func readPatchPath(o *jsondoc.Object, member string) ([]string, error) {
 		return nil, fmt.Errorf("the path %q of the patch cannot be changed", text)
 	}
 	return path, nil
-}
-
-func isPrefix(short, long []string) bool {
-	return len(short) <= len(long) && slices.Equal(short, long[:len(short)])
 }
 
 var systemProperties = []string{"_rid", "_self", "_etag", "_attachments", "_ts"}

@@ -72,6 +72,45 @@ func TestRepliesReachLinksOfEveryClient(t *testing.T) {
 	}
 }
 
+func TestAReplyGoesToTheNamedOneOfSeveralLinks(t *testing.T) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
+		c.send(&amqp.Attach{Name: "m-out", Handle: 3, Source: &amqp.Source{}, Target: &amqp.Target{Address: "orders/$management"}})
+		want[*amqp.Attach](c)
+		credit := uint32(10)
+		for handle, name := range []string{"m-first", "m-second", "m-third"} {
+			h := uint32(handle + 4)
+			c.send(&amqp.Attach{Name: name, Handle: h, Receiver: true, Source: &amqp.Source{Address: "orders/$management"}, Target: &amqp.Target{}})
+			want[*amqp.Attach](c)
+			c.send(&amqp.Flow{IncomingWindow: 5000, OutgoingWindow: 5000, NextIncomingID: new(uint32), Handle: &h, DeliveryCount: new(uint32), LinkCredit: &credit})
+		}
+		for handle, name := range map[uint32]string{4: "m-first", 5: "m-second", 6: "m-third"} {
+			b, err := amqp.AppendMessage(nil, amqp.Message{
+				Properties: &amqp.Properties{MessageID: "1", ReplyTo: name}, ApplicationProperties: amqp.Map{{Key: "operation", Value: "com.microsoft:peek-message"}},
+				BodyKind: amqp.BodyValue, Value: amqp.Map{{Key: "from-sequence-number", Value: int64(1)}, {Key: "message-count", Value: int32(1)}},
+			})
+			require.NoError(t, err)
+			c.transfer(3, handle, b)
+			require.IsType(t, &amqp.Accepted{}, want[*amqp.Disposition](c).State)
+			require.Equal(t, handle, want[*amqp.Transfer](c).Handle, name)
+		}
+	})
+}
+
+func TestAnOrdinaryDeliveryHasTheAnnotationsOfTheServiceAndNoOthers(t *testing.T) {
+	onTheWire(t, func(t *testing.T, w *env, c *wire) {
+		_, err := w.Send("orders", amqp.Message{})
+		require.NoError(t, err)
+		c.attachReceiver(1)
+		m, err := amqp.DecodeMessage(want[*amqp.Transfer](c).Payload)
+		require.NoError(t, err)
+		var names []any
+		for _, p := range m.Annotations {
+			names = append(names, p.Key)
+		}
+		require.ElementsMatch(t, []any{amqp.Symbol("x-opt-sequence-number"), amqp.Symbol("x-opt-enqueued-time"), amqp.Symbol("x-opt-locked-until")}, names)
+	})
+}
+
 // attachCBS attaches the handles 10 and 11 to $cbs.
 func (c *wire) attachCBS(target string) {
 	c.t.Helper()
@@ -194,6 +233,12 @@ func TestAMessageWithoutAnIDGetsOne(t *testing.T) {
 			})
 		})
 	}
+	t.Run("whose size counts", func(t *testing.T) {
+		bubble(t, with(func(q *servicebus.Queue) { q.MaxSize = 100 }), func(t *testing.T, w *env) {
+			_, err := w.Send("orders", amqp.Message{BodyKind: amqp.BodyData, Data: [][]byte{make([]byte, 80)}})
+			require.ErrorContains(t, err, "QuotaExceeded")
+		})
+	})
 	t.Run("and none where the option says so", func(t *testing.T) {
 		bubble(t, servicebus.Options{LeaveMessageIDNull: true}, func(t *testing.T, w *env) {
 			_, err := w.Send("orders", amqp.Message{})
@@ -217,6 +262,9 @@ func TestSectionsInAnyOrderAreTakenAndDeliveryAnnotationsComeBack(t *testing.T) 
 		require.Equal(t, [][]byte{{1}, {2}}, m.RawAMQPMessage.Body.Data)
 		require.Equal(t, int32(1), m.RawAMQPMessage.DeliveryAnnotations["a"])
 		require.Equal(t, goamqp.UUID(m.LockToken), m.RawAMQPMessage.DeliveryAnnotations["x-opt-lock-token"])
+		peeked, err := receiverOf(t, w.dial(), nil).PeekMessages(within(t, time.Minute), 1, nil)
+		require.NoError(t, err)
+		require.Equal(t, map[any]any{"a": int32(1)}, peeked[0].RawAMQPMessage.DeliveryAnnotations, "and no token on a peek")
 	})
 }
 

@@ -13,6 +13,8 @@ const (
 	openTimeout = 10 * time.Second
 	// closeTimeout bounds the closing of a receiver that is given up. The SDK may wait a minute for a peer that is gone.
 	closeTimeout = 5 * time.Second
+	// floodedCloseTimeout is less: what is still on its way takes the bandwidth of the next receiver until the connection ends.
+	floodedCloseTimeout = 500 * time.Millisecond
 	// quietTime is how long a receiver that is given up may have calls under way before it is closed all the same.
 	quietTime = peekTimeout
 	// maxTrouble is the number of consecutive failures on the management link after which a receiver is given up. That
@@ -40,6 +42,11 @@ type link struct {
 	crew *crew
 	// credit is the number of messages that were asked for and did not come. Receive goroutine only.
 	credit int
+	// asked is when the oldest of them was asked for. Receive goroutine only.
+	asked time.Time
+	// flooded tells that the line is full of what is on its way here, so that closing does not wait for a reply. Receive goroutine
+	// only, before the link is given up.
+	flooded bool
 	// contacted is when the queue was last seen to answer. Receive goroutine only.
 	contacted time.Time
 }
@@ -167,7 +174,11 @@ func (c *connection) retireLocked(l *link) bool {
 	go func() {
 		// The client does not close under a call that sets links up, and the calls end by themselves.
 		l.quiet(quietTime)
-		closeReceiver(l.receiver, c.grace)
+		timeout := closeTimeout
+		if l.flooded {
+			timeout = floodedCloseTimeout
+		}
+		closeReceiverWithin(l.receiver, timeout, c.grace)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.closers--
@@ -207,8 +218,10 @@ func (c *connection) closing(d time.Duration) {
 
 // closeReceiver closes a receiver, or leaves it behind when that takes too long. Its error helps nobody: the receiver was
 // given up because it does not work.
-func closeReceiver(r Receiver, grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+func closeReceiver(r Receiver, grace time.Duration) { closeReceiverWithin(r, closeTimeout, grace) }
+
+func closeReceiverWithin(r Receiver, timeout, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_ = call(ctx, nil, grace, r.Close)
 }

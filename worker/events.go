@@ -53,6 +53,9 @@ const (
 	// EventReceiveUnreadable: the queue answers and cannot be looked at, as when a message in it is one that the broker's
 	// client cannot read.
 	EventReceiveUnreadable EventKind = "receive_unreadable"
+	// EventThinLine: locks arrive old, because what is asked for at once takes long to arrive. Fewer messages are asked for. Detail
+	// names lock, size and bandwidth.
+	EventThinLine EventKind = "thin_line"
 	// EventNotReady and EventReady: one part of the worker cannot do its work, and can again. Reason names the part.
 	EventNotReady EventKind = "not_ready"
 	EventReady    EventKind = "ready"

@@ -15,6 +15,7 @@ type lock struct {
 	until time.Time     // by the monotonic clock
 	span  time.Duration // how long the lock lasts when renewed, as far as is known
 	gone  bool          // the broker said so
+	again bool          // it was renewed
 }
 
 // shortestLock is the shortest lock duration that Service Bus can be configured with.
@@ -54,7 +55,7 @@ func (l *lock) renewed(start time.Time, lockedUntil *time.Time) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.span = span
+	l.span, l.again = span, true
 	if until := start.Add(span); until.After(l.until) {
 		l.until = until
 	}
@@ -77,6 +78,13 @@ func (l *lock) covers(d time.Duration) bool {
 
 // fresh reports whether enough of the lock is left to begin work without asking the broker first.
 func (l *lock) fresh() bool { return l.left() >= min(l.duration/4, shortestLock) }
+
+// wasRenewed reports whether the lock was ever renewed.
+func (l *lock) wasRenewed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.again
+}
 
 // lose takes note that the broker no longer knows the lock.
 func (l *lock) lose() {

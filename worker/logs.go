@@ -65,6 +65,8 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelError, "client panicked over a message, receiving one at a time", true
 	case EventReceiveUnreadable:
 		return slog.LevelError, "queue cannot be looked at, receiving one at a time", true
+	case EventThinLine:
+		return slog.LevelWarn, "messages take long to arrive, asking for fewer at once", true
 	case EventNotReady:
 		return slog.LevelError, "worker is not ready", true
 	case EventReady:

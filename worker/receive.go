@@ -58,7 +58,7 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 	failures := 0
 	w.contacted = time.Now()
 	for ctx.Err() == nil {
-		n := w.room()
+		n, _ := w.room()
 		if n <= 0 && !w.idle(ctx) {
 			continue
 		}
@@ -105,13 +105,13 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 	}
 }
 
-// room returns how many messages may be asked for.
-func (w *Worker) room() int {
-	n := w.breaker.room(w.slots.inUse())
+// room returns how many messages may be asked for. When the line is the only reason for none, wait is how long to wait.
+func (w *Worker) room() (n int, wait time.Duration) {
+	n = w.breaker.room(w.slots.inUse())
 	if n > 1 && time.Now().Before(w.isolateUntil) {
-		return 1
+		n = 1
 	}
-	return n
+	return w.intake.room(n, w.slots.inFlight(), time.Now())
 }
 
 // idle waits until there may be room. When there is none for long it returns true: no receive call runs meanwhile, so the
@@ -120,14 +120,19 @@ func (w *Worker) room() int {
 func (w *Worker) idle(ctx context.Context) (overdue bool) {
 	w.withdrawCredit()
 	_, changed := w.breaker.watch()
-	if w.room() > 0 {
+	n, wait := w.room()
+	if n > 0 {
 		return false
 	}
-	timer := time.NewTimer(time.Until(w.contacted.Add(w.config.Watchdog.Silence)))
+	silence := time.Until(w.contacted.Add(w.config.Watchdog.Silence))
+	timer := time.NewTimer(silence)
+	if wait > 0 {
+		timer.Reset(min(wait, silence))
+	}
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return wait == 0 || wait >= silence
 	case <-ctx.Done():
 	case <-w.slots.wake:
 	case <-changed:
@@ -196,6 +201,9 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 		return interrupted, nil // a call would issue credit all the same
 	}
 	w.lastLink = l
+	if l.credit == 0 {
+		l.asked = time.Now()
+	}
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience())
 	defer cancel()
 	done := make(chan struct{})
@@ -207,9 +215,14 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 	options := &azservicebus.ReceiveMessagesOptions{TimeAfterFirstMessage: batchWindow}
 	messages, err := supervised(rctx, w.crew, w.config.Watchdog.Stuck, func(ctx context.Context) ([]*azservicebus.ReceivedMessage, error) {
 		defer l.begin()()
+		if closed(l.retired) { // its closing does not wait for a call that begins now, and the client would make this one wait for that
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
 		return l.receiver.ReceiveMessages(ctx, n, options)
 	}, func(late []*azservicebus.ReceivedMessage, _ error) { w.giveBackLate(late, l) })
-	l.credit = n - len(messages)
+	l.credit = max(n, l.credit) - len(messages)
+	w.weigh(messages, l)
 	w.start(work, messages, l)
 	switch {
 	case len(messages) > 0:

@@ -113,6 +113,9 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 		return true
 	case brokerfault.LockLost:
 		l.worked()
+		if left > 0 && !d.lock.wasRenewed() {
+			w.intake.lost(d.received, time.Now())
+		}
 		d.lock.lose()
 	default:
 		if !errors.Is(ctx.Err(), context.Canceled) { // whatever the cause: what we cut short says nothing of the link

@@ -39,7 +39,7 @@ func (b blindness) over() bool { return b.looks > 0 && !b.now() }
 // contact makes the cheapest call that sets the links up and shows that the queue answers: a look at it. Where that is
 // not answered, the renewal of a lock that nobody has: the queue says that it does not know it.
 func (w *Worker) contact(ctx context.Context, l *link) error {
-	if w.blind.now() {
+	if w.blind.now() || w.intake.thin() {
 		return w.touch(ctx, l)
 	}
 	if (w.wary || w.blind.over()) && !l.proven.Load() {

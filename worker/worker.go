@@ -21,6 +21,7 @@ type Worker struct {
 
 	slots     *slots
 	settling  chan struct{} // one token for each message that is being settled
+	intake    *intake
 	stranded  *stranded
 	flight    *flight
 	conflicts *conflicts
@@ -68,6 +69,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		connection: newConnection(b, c.Watchdog.Stuck),
 		logs:       newLogObserver(c.Logger, b.Queue()),
 		slots:      newSlots(),
+		intake:     newIntake(c.LockDuration, c.Concurrency),
 		settling:   make(chan struct{}, c.Concurrency),
 		flight:     newFlight(),
 		conflicts:  newConflicts(),

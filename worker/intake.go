@@ -22,8 +22,8 @@ const (
 
 // An intake limits how many messages are asked for at once, so that they arrive with time left on their locks. The broker locks
 // all of them when they are asked for, and they arrive one after the other: with n messages of a size over a bandwidth, the last
-// lock is n*size/bandwidth old on arrival. An old lock lowers the limit to what fits at once; locks that arrive fresh double it
-// until it is lifted. It does no I/O, and is safe for concurrent use.
+// lock is n*size/bandwidth old on arrival. An old lock lowers the limit to what fits at once; locks that all arrive fresh double
+// it until it is lifted. It does no I/O, and is safe for concurrent use.
 type intake struct {
 	lock time.Duration
 	most int // the number of slots
@@ -38,6 +38,8 @@ type intake struct {
 	// slow is when a lock last arrived old, and slowSize what the messages were like then, in bytes.
 	slow     time.Time
 	slowSize int
+	// inTime counts messages that arrived fresh since the limit changed.
+	inTime int
 	// alone tells that one message by itself fills the line.
 	alone   bool
 	last    time.Time // when messages last arrived
@@ -94,7 +96,10 @@ func (i *intake) arrived(b batch) thinness {
 	case age > min(i.full/4, maxTransit) && rate >= minRate:
 		return i.oldLocked(b, age, size, rate)
 	case age <= fresh && i.limit > 0 && (b.size >= i.slowSize/2 || b.at.Sub(i.slow) > slowMemory):
-		i.raiseLocked()
+		// The first of those that were asked for together is always fresh; all of them must be.
+		if i.inTime += b.count; i.inTime >= 2*i.limit-1 {
+			i.raiseLocked()
+		}
 	}
 	return thinness{}
 }
@@ -126,7 +131,7 @@ func (i *intake) oldLocked(b batch, age time.Duration, size int, rate float64) t
 		now = i.most
 	}
 	i.alone = b.count+b.out <= 1
-	i.limit, i.slow, i.slowSize, i.lowered = max(min(fits, now/2), 1), b.at, size, b.at
+	i.limit, i.inTime, i.slow, i.slowSize, i.lowered = max(min(fits, now/2), 1), 0, b.at, size, b.at
 	last := age + time.Duration(float64(b.out*size)/rate*float64(time.Second))
 	t := thinness{
 		withdraw: b.out > 0 && last > i.full*3/4, news: !i.told,
@@ -137,6 +142,7 @@ func (i *intake) oldLocked(b batch, age time.Duration, size int, rate float64) t
 }
 
 func (i *intake) raiseLocked() {
+	i.inTime = 0
 	if i.limit *= 2; i.limit >= i.most {
 		i.limit, i.told = 0, false
 	}
@@ -153,7 +159,7 @@ func (i *intake) lost(received, now time.Time) {
 	if i.limit == 0 {
 		i.limit = i.most
 	}
-	i.limit, i.lowered, i.slow = max(i.limit/2, 1), now, now
+	i.limit, i.inTime, i.lowered, i.slow = max(i.limit/2, 1), 0, now, now
 }
 
 // room bounds how many of n messages may be asked for when inFlight are in process. While one message by itself fills the line, the

@@ -40,8 +40,11 @@ func TestAnIntakeAsksForWhatArrivesInTime(t *testing.T) {
 			came(kb, time.Second/10, 5*time.Second, 0), came(mb, 3*time.Second, 2*time.Second, 15)}, room: 1, withdraw: true, news: true},
 		{name: "one that arrives fresh doubles what is asked for", lock: 5 * time.Second, slots: 16, batches: []batch{
 			came(mb, 2500*time.Millisecond, 2500*time.Millisecond, 15), came(mb, 3*time.Second, 4900*time.Millisecond, 0)}, room: 2},
+		{name: "but not for the first of several", lock: 5 * time.Second, slots: 16, batches: []batch{
+			came(mb, 2500*time.Millisecond, 2500*time.Millisecond, 15), came(mb, 3*time.Second, 4900*time.Millisecond, 0), came(mb, 4*time.Second, 4900*time.Millisecond, 0)}, room: 2},
 		{name: "until nothing is limited", lock: 5 * time.Second, slots: 4, batches: []batch{
-			came(mb, 2500*time.Millisecond, 2500*time.Millisecond, 3), came(mb, 3*time.Second, 4900*time.Millisecond, 0), came(mb, 4*time.Second, 4900*time.Millisecond, 0)}, room: 4},
+			came(mb, 2500*time.Millisecond, 2500*time.Millisecond, 3), came(mb, 3*time.Second, 4900*time.Millisecond, 0), came(mb, 4*time.Second, 4900*time.Millisecond, 0),
+			came(mb, 4*time.Second, 4900*time.Millisecond, 0), came(mb, 4*time.Second, 4900*time.Millisecond, 0)}, room: 4},
 		{name: "and the next incident is news", lock: 5 * time.Second, slots: 2, batches: []batch{
 			came(mb, 2500*time.Millisecond, 2500*time.Millisecond, 0), came(mb, 3*time.Second, 4900*time.Millisecond, 0), came(2*mb, 9*time.Second, time.Second, 0)}, room: 1, news: true},
 		{name: "a small one that arrives fresh says nothing of large ones", lock: 5 * time.Second, slots: 16, batches: []batch{

@@ -127,6 +127,7 @@ func TestAThinLineDeadLettersNothing(t *testing.T) {
 func TestAThinLineIsSaidOnceAndAWiderOneIsUsedAgain(t *testing.T) {
 	q := servicebus.Queue{LockDuration: 5 * time.Second, MaxDeliveryCount: 10}
 	bubbleWith(t, servicebus.Options{MaxMessageSize: 2_000_000, Config: servicebus.Config{Queues: []servicebus.Queue{q}}}, func(e *env) {
+		e.handler = pausing(500 * time.Millisecond)
 		e.sendLarge(60, 1_000_000)
 		l := &line{e: e, rate: 400_000}
 		w := e.startOver(worker.Config{LockDuration: 5 * time.Second}, worker.NewBroker(l.client, "orders"))

@@ -31,3 +31,23 @@ func TestDocumentsNameWhatTheCodeSays(t *testing.T) {
 		}
 	}
 }
+
+// TestThePageOfEffectsShowsCodeThatRuns finds each piece of code of the page in a program that is tested.
+func TestThePageOfEffectsShowsCodeThatRuns(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.FromSlash("docs/effects.md"))
+	require.NoError(t, err)
+	programs, err := filepath.Glob(filepath.FromSlash("docs/examples/*/main.go"))
+	require.NoError(t, err)
+	var code []byte
+	for _, p := range programs {
+		text, err := os.ReadFile(p)
+		require.NoError(t, err)
+		code = append(code, text...)
+	}
+	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+	require.NotEmpty(t, pieces)
+	for _, piece := range pieces {
+		require.Contains(t, string(code), string(piece[1]))
+	}
+}

@@ -3,12 +3,13 @@
 //
 // # The guarantee
 //
-// For one consumer and one message key, the documents of a message are committed at most once, and all of them or none. A
-// message leaves the queue only when its documents are known to be committed, or equal content is known to have been
-// committed before, or it stands in the dead-letter queue with a reason that a person can act on. Whatever fails, an
-// uncommitted message stays on the queue, and an outage of the store dead-letters nothing.
+// For one consumer and one message key, the effects of a message, which are documents created and changed, are committed at
+// most once, and all of them or none. A message leaves the queue only when its effects are known to be committed, or equal
+// content is known to have been processed before, or the handler said that it is none of its business, or it is in the
+// dead-letter queue with a reason that a person can act on. Whatever fails, an uncommitted message stays on the queue, and an
+// outage of the store dead-letters nothing. The exception is said by the handler, see [Effects.WithoutRecord].
 //
-// It rests on one thing: the store creates the guard document of a key if and only if there is none. Everything else here
+// It rests on one thing: the store creates the inbox record of a key if and only if there is none. Everything else here
 // may be lost, repeated or late. A message is completed for [CauseCommitted], to which every way leads
 // through [Judge], or for [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key is a conflict, whoever was first at the
 // broker.

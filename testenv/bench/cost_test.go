@@ -59,7 +59,7 @@ func costOfLast(log *history.Log) (ops []string, charge float64) {
 		switch e.Op {
 		case history.Lock:
 			ops, charge = nil, 0
-		case history.CreateDocument, history.ExecuteBatch, history.ReadDocument, history.Complete, history.DeadLetter, history.Renew, history.Abandon:
+		case history.CreateDocument, history.ExecuteBatch, history.ReadDocument, history.UpsertDocument, history.Complete, history.DeadLetter, history.Renew, history.Abandon:
 		default:
 			continue
 		}

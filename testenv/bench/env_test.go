@@ -46,7 +46,7 @@ func newEnv(tb testing.TB, slow bool, log *history.Log) *env {
 		for _, op := range []string{history.Lock, history.Complete, history.DeadLetter, history.Abandon, history.Renew} {
 			plan.Add(fault.On(op).Always().Before(fault.Wait(brokerLatency)))
 		}
-		for _, op := range []string{history.CreateDocument, history.ExecuteBatch, history.ReadDocument} {
+		for _, op := range []string{history.CreateDocument, history.ExecuteBatch, history.ReadDocument, history.UpsertDocument} {
 			plan.Add(fault.On(op).Always().Before(fault.Wait(storeLatency)))
 		}
 	}
@@ -111,13 +111,19 @@ func (s *env) worker(concurrency int) (stop func()) { return s.workerOf(concurre
 // workerOf starts the worker with a handler.
 func (s *env) workerOf(concurrency int, h worker.HandlerFunc) (stop func()) {
 	s.tb.Helper()
-	options := cosmosstore.Options{Endpoint: s.endpoint(), Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders"}
+	return s.workerWith(worker.Config{Concurrency: concurrency}, false, h)
+}
+
+// workerWith starts the worker with a configuration, with inbox records of their own or without.
+func (s *env) workerWith(c worker.Config, records bool, h worker.HandlerFunc) (stop func()) {
+	s.tb.Helper()
+	options := cosmosstore.Options{Endpoint: s.endpoint(), Key: cosmosstore.Key(s.Account.Key()), Database: "orders", Container: "orders", InboxRecords: records}
 	if s.at.Cosmos == "" {
 		options.Transport = transport{s}
 	}
 	store, err := cosmosstore.Open(context.Background(), options)
 	require.NoError(s.tb, err)
-	w, err := worker.New(worker.Config{Concurrency: concurrency}, worker.NewBroker(s.client, "orders"), store, h)
+	w, err := worker.New(c, worker.NewBroker(s.client, "orders"), store, h)
 	require.NoError(s.tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -132,6 +138,15 @@ func (s *env) workerOf(concurrency int, h worker.HandlerFunc) (stop func()) {
 // loop starts what people write by hand: receive as many as there are free slots, create, complete. It checks nothing and
 // survives nothing, so nothing can be faster with the same clients and as many slots.
 func (s *env) loop(concurrency int) (stop func()) {
+	s.tb.Helper()
+	return s.loopOf(concurrency, byHandCreate)
+}
+
+// byHand does what a message asks for, as people write it by hand.
+type byHand func(ctx context.Context, container *azcosmos.ContainerClient, m *azservicebus.ReceivedMessage) error
+
+// loopOf is loop with something else than a create.
+func (s *env) loopOf(concurrency int, work byHand) (stop func()) {
 	s.tb.Helper()
 	client, err := s.client()
 	require.NoError(s.tb, err)
@@ -156,7 +171,9 @@ func (s *env) loop(concurrency int) (stop func()) {
 			for _, m := range messages {
 				go func() {
 					defer func() { <-free }()
-					createAndComplete(container, receiver, m)
+					if work(context.Background(), container, m) == nil {
+						_ = receiver.CompleteMessage(context.Background(), m, nil)
+					}
 				}()
 			}
 		}
@@ -171,16 +188,14 @@ func (s *env) loop(concurrency int) (stop func()) {
 	}
 }
 
-// createAndComplete leaves a message to its lock when anything goes wrong; the run then never ends, and fails.
-func createAndComplete(container *azcosmos.ContainerClient, receiver *azservicebus.Receiver, m *azservicebus.ReceivedMessage) {
-	ctx := context.Background()
+// byHandCreate creates one document. What fails is left to its lock; the run then never ends, and fails.
+func byHandCreate(ctx context.Context, container *azcosmos.ContainerClient, m *azservicebus.ReceivedMessage) error {
 	document, err := json.Marshal(map[string]any{"id": m.MessageID, "pk": m.MessageID, "order": json.RawMessage(m.Body)})
 	if err != nil {
-		return
+		return err
 	}
-	if _, err := container.CreateItem(ctx, azcosmos.NewPartitionKeyString(m.MessageID), document, nil); err == nil {
-		_ = receiver.CompleteMessage(ctx, m, nil)
-	}
+	_, err = container.CreateItem(ctx, azcosmos.NewPartitionKeyString(m.MessageID), document, nil)
+	return err
 }
 
 func (s *env) container() *azcosmos.ContainerClient {

@@ -332,3 +332,19 @@ func TestAnUpsertOfAbsoluteStateLeavesNoRecord(t *testing.T) {
 		e.end(w)
 	})
 }
+
+func TestACopyThatWouldBeRejectedForWhatTheFirstHasChangedIsADuplicate(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.handler = worker.HandlerFunc(debit)
+		e.mem.Put("a1", "account", []byte(`{"balance":1}`))
+		w := e.start(inPartition(e))
+		for _, id := range []string{"d", "d", "other"} {
+			e.sendTo("a1", id, fmt.Sprintf(`{"id":%q}`, id))
+			e.await(time.Minute, "done", func() bool { return e.counts().Active+e.counts().Locked == 0 })
+		}
+		require.Equal(e, 1, e.count(worker.EventDuplicate))
+		require.Len(e, e.deadLetters(), 1)
+		require.Equal(e, "other", e.deadLetters()[0].Key, "what was never committed is rejected")
+		e.end(w)
+	})
+}

@@ -245,7 +245,7 @@ func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 }
 
 // lookFirst asks the store whether the message was processed before, so that a message that comes again does not run its
-// handler again. It leaves Cause zero when nothing is stored; the commit decides in any case.
+// handler again. It leaves Cause as it is when nothing is stored; the commit decides in any case.
 func (p *Pipeline) lookFirst(ctx context.Context, r Result) Result {
 	r.looked = true
 	record, err := p.find(ctx, r.Commit.Partition, r.Commit.DocumentID)

@@ -122,6 +122,10 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	if r.Cause == 0 && !r.handled {
 		r = w.pipeline.handle(ctx, r)
 	}
+	if r.Cause == CauseRejected && r.readState && !r.looked {
+		// A copy of a message that is committed may be rejected for what that one has changed: it is a duplicate all the same.
+		r = w.underPermit(ctx, d, r, w.pipeline.lookFirst)
+	}
 	if r.Cause == 0 {
 		r = w.underPermit(ctx, d, r, w.pipeline.commit)
 	}

@@ -42,6 +42,8 @@ type Result struct {
 	handled bool
 	// looked tells that the store was asked before the handler ran.
 	looked bool
+	// readState tells that the handler read documents, so that what it returned may depend on what other messages did.
+	readState bool
 }
 
 // Committed reports whether the documents of the message are known to be committed.

@@ -15,6 +15,7 @@ type stateReader struct {
 	timeout   time.Duration
 
 	mu     sync.Mutex
+	reads  int
 	calls  int
 	charge float64
 }
@@ -26,6 +27,7 @@ func (s *stateReader) Read(ctx context.Context, id string) (State, error) {
 	state, err := s.store.Read(ctx, s.partition, id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reads++
 	s.calls += state.Calls
 	s.charge += state.Charge
 	return state, err
@@ -35,6 +37,7 @@ func (s *stateReader) Read(ctx context.Context, id string) (State, error) {
 func (s *stateReader) account(r Result) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r.readState = r.readState || s.reads > 0
 	r.Calls += s.calls
 	r.Charge += s.charge
 	return r

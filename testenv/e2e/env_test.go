@@ -34,6 +34,8 @@ type env struct {
 	// expect is what the history is held against at the end. Unless a test says otherwise a message may be dead-lettered only
 	// for a conflict or because it cannot be read.
 	expect history.Expect
+	// records tells that each message gets an inbox record of its own.
+	records bool
 	// skipAudit is for tests whose messages are not a stream of orders.
 	skipAudit bool
 	// skipCheck is for tests that mean to break a promise and look for it themselves.
@@ -91,7 +93,9 @@ func (w *env) finish() {
 // check holds the whole history against every promise.
 func (w *env) check() error {
 	w.expect.Stored, w.expect.LockDuration = w.Stored(), w.Queue.LockDuration
-	w.expect.Guard = traffic.Guard
+	if w.expect.Guard == nil {
+		w.expect.Guard = traffic.Guard
+	}
 	if w.expect.DocumentID == nil {
 		w.expect.DocumentID = documentID
 	}
@@ -231,7 +235,7 @@ func (w *env) startWith(h worker.Handler, wrap func(worker.Store) worker.Store, 
 	r.stop = cancel
 	store, err := cosmosstore.Open(ctx, cosmosstore.Options{
 		Endpoint: "http://localhost:8081/", Key: cosmosstore.Key(w.Account.Key()), Database: w.Database, Container: w.Container,
-		Transport: r.door,
+		Transport: r.door, InboxRecords: w.records,
 	})
 	require.NoError(w.t, err)
 	r.store = store

@@ -352,12 +352,12 @@ func (r *Reviewer) entry(o Command, item Item) Entry {
 	}
 }
 
-// ErrNoLedger is the reason why a reviewer without a ledger does nothing.
-var ErrNoLedger = errors.New("deadletter: there is no ledger to record actions in")
+// errNoLedger is the reason why a reviewer without a ledger does nothing.
+var errNoLedger = errors.New("deadletter: there is no ledger to record actions in")
 
 func (r *Reviewer) record(ctx context.Context, e Entry, s State, result, detail string) error {
 	if r.ledger == nil {
-		return ErrNoLedger
+		return errNoLedger
 	}
 	e.ID, e.State, e.At, e.Result, e.Detail = e.ActionID+"-"+string(s), s, time.Now().UTC(), result, Clip(detail, 1000)
 	return r.ledger.Append(ctx, e)

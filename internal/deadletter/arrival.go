@@ -81,7 +81,7 @@ func (r *Reviewer) unseen(ctx context.Context, l *DeadLetter, from int64) string
 // findCopy looks for a copy of a message: one with its MessageId that was resubmitted after it.
 func findCopy(ctx context.Context, peek func(context.Context, int64, int) ([]*DeadLetter, error), l *DeadLetter, from int64) (bool, error) {
 	id, _ := l.MessageID()
-	count, _ := l.ResubmitCount()
+	count, _ := l.resubmitCount()
 	for range arrivalPages {
 		page, err := peek(ctx, from, pageLetters)
 		if err != nil || len(page) == 0 {
@@ -89,7 +89,7 @@ func findCopy(ctx context.Context, peek func(context.Context, int64, int) ([]*De
 		}
 		for _, m := range page {
 			other, _ := m.MessageID()
-			if n, _ := m.ResubmitCount(); other == id && (n > count || n == 0) && m.Sequence != l.Sequence {
+			if n, _ := m.resubmitCount(); other == id && (n > count || n == 0) && m.Sequence != l.Sequence {
 				return true, nil
 			}
 			from = max(from, m.Sequence+1)

@@ -24,7 +24,7 @@ func Copy(l *DeadLetter, c Choice, now time.Time, plain bool) ([]byte, error) {
 	}
 	added := []wire.Entry{}
 	if !plain {
-		n, _ := l.ResubmitCount()
+		n, _ := l.resubmitCount()
 		added = append(added, wire.Int(PropertyResubmitCount, int32(n+1)), wire.Timestamp(PropertyResubmitAt, now))
 	}
 	out, err := appendHeader(make([]byte, 0, len(l.Encoded)+128), l.Message.Header, c.NewTTL)

@@ -86,7 +86,7 @@ func ImportLine(line []byte) (*DeadLetter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return FromAnnotated(m)
+	return fromAnnotated(m)
 }
 
 // originImport marks entries of messages that came out of a file.

@@ -32,7 +32,7 @@ func (l *DeadLetter) Facts() []Fact {
 	if ttl, ok := l.TimeToLive(); ok {
 		add("Time to live", ttl.String())
 	}
-	if at, ok := l.ExpiresAt(); ok {
+	if at, ok := l.expiresAt(); ok {
 		add("Expires", stamp(at))
 	}
 	add("Forwarded from", l.Source())

@@ -111,14 +111,14 @@ func (l *DeadLetter) Deliveries() uint32 {
 
 // Unreachable says why the message cannot be locked, or nothing.
 func (l *DeadLetter) Unreachable() string {
-	if l.Deferred() {
+	if l.deferred() {
 		return "Somebody has deferred the dead letter, so it cannot be reached here."
 	}
 	return ""
 }
 
-// Deferred reports whether somebody has deferred the letter, so that no sweep can meet it.
-func (l *DeadLetter) Deferred() bool {
+// deferred reports whether somebody has deferred the letter, so that no sweep can meet it.
+func (l *DeadLetter) deferred() bool {
 	switch s := l.Message.Annotations[annotationState].(type) {
 	case int32:
 		return s == 1
@@ -128,8 +128,8 @@ func (l *DeadLetter) Deferred() bool {
 	return false
 }
 
-// SessionID returns the session of the message, and whether it has one.
-func (l *DeadLetter) SessionID() (string, bool) {
+// sessionID returns the session of the message, and whether it has one.
+func (l *DeadLetter) sessionID() (string, bool) {
 	if p := l.Message.Properties; p != nil && p.GroupID != nil {
 		return *p.GroupID, *p.GroupID != ""
 	}
@@ -144,8 +144,8 @@ func (l *DeadLetter) TimeToLive() (time.Duration, bool) {
 	return l.Message.Header.TTL, true
 }
 
-// ExpiresAt returns when the message expires or expired, and whether it does at all.
-func (l *DeadLetter) ExpiresAt() (time.Time, bool) {
+// expiresAt returns when the message expires or expired, and whether it does at all.
+func (l *DeadLetter) expiresAt() (time.Time, bool) {
 	if ttl, ok := l.TimeToLive(); ok && !l.EnqueuedAt.IsZero() {
 		return l.EnqueuedAt.Add(ttl), true
 	}
@@ -206,8 +206,8 @@ func annotated(m *amqp.Message) *azservicebus.AMQPAnnotatedMessage {
 	return out
 }
 
-// FromAnnotated returns a letter of a message that did not come from the broker, such as one read from an export.
-func FromAnnotated(m *azservicebus.AMQPAnnotatedMessage) (*DeadLetter, error) {
+// fromAnnotated returns a letter of a message that did not come from the broker, such as one read from an export.
+func fromAnnotated(m *azservicebus.AMQPAnnotatedMessage) (*DeadLetter, error) {
 	out := &amqp.Message{
 		ApplicationProperties: m.ApplicationProperties, Annotations: m.MessageAnnotations,
 		DeliveryAnnotations: m.DeliveryAnnotations, Footer: m.Footer,

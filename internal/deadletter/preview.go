@@ -63,7 +63,7 @@ func shown(kind string, limit int, sections ...[]byte) Body {
 	}
 	b := Body{Kind: kind, Bytes: sizeOf(sections), Cut: sizeOf(sections) > limit}
 	if text, ok := asText(head, limit, b.Cut); ok {
-		b.Text = VisibleLines(text)
+		b.Text = visibleLines(text)
 		return b
 	}
 	b.Binary = true
@@ -120,9 +120,9 @@ func textBody(kind, text string, limit int) Body {
 func Indented(text []byte) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, bytes.TrimSpace(text), "", "  "); err != nil {
-		return VisibleLines(string(text))
+		return visibleLines(string(text))
 	}
-	return VisibleLines(out.String())
+	return visibleLines(out.String())
 }
 
 // Value shows a value of any AMQP type with the name of a type that people could mistake for another.

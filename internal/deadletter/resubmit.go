@@ -33,10 +33,10 @@ func refuseResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Tim
 	if topic, _, ok := cutFold(s.Queue, "/subscriptions/"); ok {
 		return fmt.Sprintf("It would reach every subscription of the topic %s and not this one alone. Reprocess it in place.", topic)
 	}
-	if _, has := l.SessionID(); s.RequiresSession && !has {
+	if _, has := l.sessionID(); s.RequiresSession && !has {
 		return "The queue takes only messages of a session, and this one has none. Reprocess it in place."
 	}
-	if n, _ := l.ResubmitCount(); n >= maxResubmits {
+	if n, _ := l.resubmitCount(); n >= maxResubmits {
 		return fmt.Sprintf("It was resubmitted %d times and came back each time. Find out why, or reprocess it in place.", n)
 	}
 	if why := refuseExpired(l, c, now); why != "" {
@@ -49,7 +49,7 @@ func refuseExpired(l *DeadLetter, c Choice, now time.Time) string {
 	if c.NewTTL < 0 || c.NewTTL > longestTTL {
 		return fmt.Sprintf("A time to live of %s cannot be sent; the longest is %s.", c.NewTTL, longestTTL)
 	}
-	at, expires := l.ExpiresAt()
+	at, expires := l.expiresAt()
 	if c.NewTTL > 0 || !expires || at.After(now) {
 		return ""
 	}

@@ -19,7 +19,7 @@ type sentBefore map[int64][]Entry
 // finished, and not sent again. An empty MessageId finds all.
 func (r *Reviewer) loadSent(ctx context.Context, messageID string) (sentBefore, *seen, error) {
 	if r.ledger == nil {
-		return nil, nil, ErrNoLedger
+		return nil, nil, errNoLedger
 	}
 	now := time.Now()
 	sent, known := sentBefore{}, newSeen(r.settings.Duplicates)

@@ -95,16 +95,16 @@ func Notices(l *DeadLetter, s Settings, now time.Time) []Notice {
 			add(NoticeSwallowed, "A resubmitted copy would be dropped by duplicate detection until %s.", stamp(until))
 		}
 	}
-	if at, expires := l.ExpiresAt(); expires && !at.After(now) {
+	if at, expires := l.expiresAt(); expires && !at.After(now) {
 		add(NoticeExpired, "Its time to live ended at %s.", stamp(at))
 	}
-	if n, at := l.ResubmitCount(); n > 0 {
+	if n, at := l.resubmitCount(); n > 0 {
 		add(NoticeReturned, "It was resubmitted before (%d times, last at %s) and came back.", n, stamp(at))
 	}
-	if id, has := l.SessionID(); has {
+	if id, has := l.sessionID(); has {
 		add(NoticeSession, "It belongs to session %q: later messages of the session may have been applied already, so the order of the session is lost.", id)
 	}
-	if l.Deferred() {
+	if l.deferred() {
 		add(NoticeDeferred, "%s", l.Unreachable())
 	}
 	return out

@@ -8,8 +8,8 @@ const (
 	PropertyResubmitAt    = "orderworker-resubmit-at"
 )
 
-// ResubmitCount returns how often this product has resubmitted the message, and when last.
-func (l *DeadLetter) ResubmitCount() (int, time.Time) {
+// resubmitCount returns how often this product has resubmitted the message, and when last.
+func (l *DeadLetter) resubmitCount() (int, time.Time) {
 	at, _ := l.Message.ApplicationProperties[PropertyResubmitAt].(time.Time)
 	switch n := l.Message.ApplicationProperties[PropertyResubmitCount].(type) {
 	case int32:
@@ -34,7 +34,7 @@ func Swallowed(l *DeadLetter, d DuplicateDetection, now time.Time) (until time.T
 		return time.Time{}, true
 	}
 	last := l.EnqueuedAt
-	if _, at := l.ResubmitCount(); at.After(last) {
+	if _, at := l.resubmitCount(); at.After(last) {
 		last = at
 	}
 	until = last.Add(d.window())

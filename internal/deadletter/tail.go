@@ -33,7 +33,7 @@ func (t *tail) look(ctx context.Context, r *Reviewer) error {
 		for _, l := range letters {
 			t.from = max(t.from, l.Sequence+1)
 			id, _ := l.MessageID()
-			if n, _ := l.ResubmitCount(); n > 0 && t.expected[id] {
+			if n, _ := l.resubmitCount(); n > 0 && t.expected[id] {
 				t.returned++
 				t.fresh = true
 			}

@@ -32,8 +32,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// VisibleLines is [Visible] for text of several lines: line feeds and tabs stay.
-func VisibleLines(text string) string {
+// visibleLines is [Visible] for text of several lines: line feeds and tabs stay.
+func visibleLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		parts := strings.Split(strings.TrimSuffix(line, "\r"), "\t")

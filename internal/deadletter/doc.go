@@ -9,7 +9,7 @@
 //
 // Reprocess runs the worker's own admission, handler, commit and judgement on the dead letter, where it lies, and removes
 // it only when its documents are known to be committed. Resubmit sends the message again as it was, removes the dead
-// letter after the broker has taken the copy, and is refused where the copy would be lost or come straight back. Discard
+// letter after its copy was seen, and is refused where the copy would be lost or come straight back. Discard
 // removes the dead letter. Each action is written to the [Ledger] before it has any effect and again when its outcome is
 // known; when the ledger cannot be written, nothing is done.
 //
@@ -17,11 +17,17 @@
 // letter where it was: a second run finds the order applied, or the copy sent, and only finishes. Two people who act on
 // one dead letter at a time do no harm: the broker's lock lets one of them in, and the store applies a key once.
 //
-// # Reaching one letter
+// # Whose message it is
 //
-// The broker gives out dead letters from the front and no other way. To act on chosen letters, it locks from the
-// front, keeps what it was not sent for locked and renewed, so that it does not come again, and gives all of it back at
-// the end. In a dead-letter queue this costs no delivery count.
+// A message that another program dead-lettered is left to that program, and one for which the worker computed another document
+// id is not acted on: what is stored under the id that the settings here lead to proves nothing about it.
 //
-// A [Reviewer] is safe for concurrent use, but two sweeps at a time only hinder each other.
+// # Reaching one message
+//
+// The broker gives out dead letters from the front and no other way. To act on chosen ones, everything in front is locked,
+// renewed, so that it does not come again, and released at the end. In a dead-letter queue this does not increment the delivery
+// count. What is locked is only a number and a token: what a message says is peeked, since the client library cannot decode every
+// message that the broker keeps.
+//
+// A [Reviewer] is safe for concurrent use, but two that lock at a time only hinder each other.
 package deadletter

@@ -166,3 +166,10 @@ func TestAPlanAndTheLedgerNameTheProgram(t *testing.T) {
 		require.Equal(t, "orderworker", w.ledger.entries[0].Program)
 	})
 }
+
+func TestACopyNamesNoProgram(t *testing.T) {
+	l := letterOf(noon, map[string]any{worker.PropertyProgram: "orderworker", worker.PropertyVersion: "1", worker.PropertyDocumentID: "m1", "own": "stays"})
+	encoded, err := deadletter.Copy(l, deadletter.Choice{}, noon, true)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"own": "stays"}, deadletter.Parse(encoded).Message.ApplicationProperties, "the next reader would take it for dead-lettered")
+}

@@ -273,7 +273,7 @@ func (r *Reviewer) lookUp(ctx context.Context, item *Item) {
 		item.Absence = "A document that does not say its key is stored under its document id."
 	default:
 		v.CommittedAt, item.Stored, item.Absence = record.CommittedAt, record.Content, ""
-		v.Detail += " Under its key a document is stored, committed at " + stamp(record.CommittedAt) + ": another message with this key was applied, and may have been a copy of this one."
+		v.Detail += " Under its key a document is stored, committed at " + stamp(record.CommittedAt) + ", and nobody can tell whether it is this message: another one with this key was applied, and may have been a copy of this one."
 		return
 	}
 	v.Detail += " " + item.Absence

@@ -75,6 +75,11 @@ func TestValuesThatTheClientLibraryCannotDecodeAreShownAndExported(t *testing.T)
 		back, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
 		require.Equal(t, item.Letter.Encoded, back.Encoded)
+
+		w.buryDecimal("m2", servicebus.Map{{Key: "nested", Value: servicebus.Map{{Key: "x", Value: twelveFifty}}}})
+		line, err = deadletter.ExportLine(w.list(deadletter.Filter{MessageID: "m2"})[0].Letter)
+		require.NoError(t, err)
+		require.Contains(t, string(line), "encoded_b64", "a value that stands in for another is not exported")
 	})
 }
 

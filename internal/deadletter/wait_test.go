@@ -12,6 +12,7 @@ import (
 	"github.com/orderworker/orderworker/internal/deadletter"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 func TestAnActionWaitsForTheStoreNoLongerThanItMay(t *testing.T) {
@@ -132,5 +133,42 @@ func TestForwardedDeadLettersAreReachedWhereTheyLie(t *testing.T) {
 		require.Equal(t, deadletter.Absent, w.act(order(deadletter.Reprocess), n-1)[0].Result, "an ordinary message is none")
 		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
 		require.Equal(t, 2, w.count("orders").Active)
+	})
+}
+
+func TestAPlanLeavesOutWhatCanOnlyFail(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		w.bury(reason.DocumentConflict, message("m1", `{"a":1}`))
+		_, steps, summary := w.plan(deadletter.Planning{})
+		require.Empty(t, steps)
+		require.Equal(t, 1, summary.Seen)
+	})
+}
+
+// nameless hides the numbers of the first messages that it locks.
+type nameless struct {
+	deadletter.Broker
+	hide int
+}
+
+func (b *nameless) Lock(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
+	locked, err := b.Broker.Lock(ctx, most, wait)
+	for i := range locked {
+		if b.hide > 0 {
+			b.hide--
+			locked[i].Sequence = 0
+		}
+	}
+	return locked, err
+}
+
+func TestMessagesThatDoNotSayTheirNumberAreReleasedToo(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		w.bury("X", message("a", `{}`))
+		w.bury("X", message("b", `{}`))
+		n := w.bury("X", message("c", `{"a":1}`))
+		w.review = deadletter.NewReviewer(&nameless{Broker: w.broker(), hide: 2}, w.pipeline, w.ledger, w.settings)
+		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+		require.Equal(t, servicebus.Counts{Active: 2, Bytes: w.count(dead).Bytes}, w.count(dead))
 	})
 }

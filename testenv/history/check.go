@@ -16,7 +16,7 @@ type Expect struct {
 	// Guard gives, for a further document of a message, the id of the document together with which it must be created.
 	// Defaults to none: every document stands for itself.
 	Guard func(documentID string) (guard string, further bool)
-	// Ignored tells of a MessageId that it stands for nothing: its messages are completed without a judgement, and no document
+	// Ignored reports whether a MessageId stands for nothing: its messages are completed without a judgement, and no document
 	// may be made of them. Defaults to none.
 	Ignored func(messageID string) bool
 	// Stored are the ids that stand in the containers at the end, in any order. Nil means that nobody looked.

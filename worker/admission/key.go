@@ -132,7 +132,7 @@ func propertyKey(m *azservicebus.ReceivedMessage, name string) (identity.Key, *r
 	return identity.Text(s), nil
 }
 
-// otherCase tells of a property that differs from the wanted one only in case, as bridges over HTTP make them.
+// otherCase describes a property that differs from the wanted one only in case, as bridges over HTTP make them.
 func otherCase(props map[string]any, name string) string {
 	found := ""
 	for other, v := range props {

@@ -72,7 +72,7 @@ func newBreaker(c BreakerConfig, capacity int, notify func(breakerChange)) *brea
 	}
 }
 
-// A permit allows one commit. It must be given back by [breaker.report].
+// A permit allows one commit. It must be returned by [breaker.report].
 type permit struct {
 	epoch    int
 	sequence int64
@@ -193,7 +193,7 @@ func (b *breaker) countLocked(p permit, r Result) breakerChange {
 	return breakerChange{}
 }
 
-// provedLocked takes note of an answer of a store that works.
+// provedLocked records an answer of a store that works.
 func (b *breaker) provedLocked() breakerChange {
 	switch b.state {
 	case breakerTrial:

@@ -33,7 +33,7 @@ type Config struct {
 	// read for each message, and spares what the handler calls the duplicates that other senders make. Defaults to false.
 	LookFirst bool
 	// DrainTimeout bounds how long [Worker.Run] lets messages finish after it was told to stop. What does not finish is
-	// given back within two more seconds. Defaults to 25s.
+	// abandoned within two more seconds. Defaults to 25s.
 	DrainTimeout time.Duration
 
 	Retry    RetryConfig
@@ -68,7 +68,7 @@ type RetryConfig struct {
 	// Max bounds the bound. Defaults to 15s.
 	Max time.Duration
 	// HoldFor bounds how long a message is held, with its lock renewed, while the store is unavailable or its handler
-	// asks for a later retry. Then it is given back, and with each delivery it is held twice as long. Defaults to 10m.
+	// asks for a later retry. Then it is abandoned, and with each delivery it is held twice as long. Defaults to 10m.
 	HoldFor time.Duration
 }
 

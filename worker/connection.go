@@ -55,7 +55,7 @@ func newLink(r Receiver) *link {
 	return &link{receiver: r, retired: make(chan struct{}), setup: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 
-// begin takes note of a call under way, and returns what must be called when it has returned.
+// begin records a call under way, and returns what must be called when it has returned.
 func (l *link) begin() (end func()) {
 	l.calls.Add(1)
 	return func() {
@@ -80,7 +80,7 @@ func (l *link) quiet(d time.Duration) {
 	}
 }
 
-// worked takes note of a success on the management link.
+// worked records a success on the management link.
 func (l *link) worked() {
 	l.proven.Store(true)
 	l.trouble.Store(0)

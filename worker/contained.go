@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A containedObserver tells the program's own observer and outlives its panics: whoever only looks on must cost no message.
+// A containedObserver tells the program's own observer and outlives its panics: an observer must cost no message.
 type containedObserver struct {
 	observer Observer
 	logs     *logObserver
@@ -30,6 +30,6 @@ func (o *containedObserver) tell(e Event, err *panicError) {
 		Kind: EventPanicked, At: e.At, MessageID: e.MessageID, SequenceNumber: e.SequenceNumber, DeliveryCount: e.DeliveryCount,
 		DocumentID: e.DocumentID, Err: err, Stack: stackOf(err),
 		Detail: fmt.Sprintf("The observer of this program panicked when it was told of the event %s. The message does not suffer from it, and "+
-			"later panics of the observer are not logged. Mend the observer.", e.Kind),
+			"later panics of the observer are not logged. Fix the observer.", e.Kind),
 	})
 }

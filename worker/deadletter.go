@@ -27,7 +27,7 @@ const (
 )
 
 // The broker takes 4096 characters of reason and of description, and 64 KiB of headers and properties in all. The bounds
-// are in bytes and leave room: whoever sends big properties shall not keep the worker from dead-lettering.
+// are in bytes and leave room: a sender of big properties shall not keep the worker from dead-lettering.
 const (
 	maxReason      = 256
 	maxDescription = 4000
@@ -88,7 +88,7 @@ func describe(r Result) string {
 		}
 		return text + " What is stored is unchanged. Keep it and discard this message, or send the correction under a new key."
 	case HashMissing:
-		return fmt.Sprintf("A document stands under the key %s (id %s) that carries no request hash this version can compare: %s", key, r.Commit.DocumentID, incomparable(*e))
+		return fmt.Sprintf("A document is stored under the key %s (id %s) that carries no request hash this version can compare: %s", key, r.Commit.DocumentID, incomparable(*e))
 	case UnknownRecord:
 		return fmt.Sprintf("The record under the key %s (id %s) was written by another version of this program (%s), which this version cannot read. Process this message with that version.", key, r.Commit.DocumentID, e.Unknown)
 	case OtherKey:

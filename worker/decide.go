@@ -91,7 +91,7 @@ type facts struct {
 // An unknown count is never taken for the last.
 func (f facts) last() bool { return f.deliveries > 0 && int64(f.deliveries) >= int64(f.maxDeliveries) }
 
-// spare reports whether the message is known to survive being given back.
+// spare reports whether the message is known to survive being abandoned.
 func (f facts) spare() bool { return f.deliveries > 0 && !f.last() }
 
 // decide says what is done with a message. It is total: every combination of facts has an action, and an unknown cause
@@ -131,7 +131,7 @@ func decide(f facts) action {
 		}
 		return giveUp(f)
 	case CauseUnavailable, CauseMisconfigured:
-		// The last delivery is held as long as the process lives: given back, the broker would dead-letter a message for
+		// The last delivery is held as long as the process lives: if it were abandoned, the broker would dead-letter it for
 		// the fault of the store.
 		if !f.stopping && (f.holdLeft || !f.spare()) {
 			return hold

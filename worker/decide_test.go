@@ -43,21 +43,21 @@ func TestDecide(t *testing.T) {
 		{"a message that the store never could judge is dead-lettered at last", last(facts{cause: CauseUncertain}), deadLetter},
 
 		{"a later retry is waited for in place", first(facts{cause: CauseRetryLater, holdLeft: true}), retry},
-		{"a later retry that is too late is given back", first(facts{cause: CauseRetryLater}), abandon},
+		{"a later retry that is too late is abandoned", first(facts{cause: CauseRetryLater}), abandon},
 		{"a later retry at the last delivery ends with the real cause", last(facts{cause: CauseRetryLater}), deadLetter},
-		{"a later retry is given back while the worker stops", first(facts{cause: CauseRetryLater, holdLeft: true, stopping: true}), abandon},
+		{"a later retry is abandoned while the worker stops", first(facts{cause: CauseRetryLater, holdLeft: true, stopping: true}), abandon},
 		{"a later retry at the last delivery is left alone while the worker stops", last(facts{cause: CauseRetryLater, stopping: true}), leave},
 
 		{"a message is held while the store is unavailable", first(facts{cause: CauseUnavailable, holdLeft: true}), hold},
-		{"a message is given back once when it was held for too long", first(facts{cause: CauseUnavailable}), abandon},
+		{"a message is abandoned once when it was held for too long", first(facts{cause: CauseUnavailable}), abandon},
 		{"the last delivery is held for as long as the store is unavailable", last(facts{cause: CauseUnavailable}), hold},
 		{"an unknown delivery is held for as long as the store is unavailable", unknown(facts{cause: CauseUnavailable}), hold},
-		{"a held message is given back when the worker stops", first(facts{cause: CauseUnavailable, holdLeft: true, stopping: true}), abandon},
+		{"a held message is abandoned when the worker stops", first(facts{cause: CauseUnavailable, holdLeft: true, stopping: true}), abandon},
 		{"a held last delivery is left alone when the worker stops", last(facts{cause: CauseUnavailable, holdLeft: true, stopping: true}), leave},
 		{"nothing is settled when nothing can be stored", last(facts{cause: CauseMisconfigured, holdLeft: true}), hold},
-		{"a message whose lock is too short is given back", first(facts{cause: CauseLockTooShort}), abandon},
+		{"a message whose lock is too short is abandoned", first(facts{cause: CauseLockTooShort}), abandon},
 		{"a last delivery whose lock is too short is left alone", last(facts{cause: CauseLockTooShort}), leave},
-		{"a message whose work was cut is given back", first(facts{cause: CauseStopped, stopping: true}), abandon},
+		{"a message whose work was cut is abandoned", first(facts{cause: CauseStopped, stopping: true}), abandon},
 		{"a last delivery whose work was cut is left alone", last(facts{cause: CauseStopped, stopping: true}), leave},
 		{"no cause at all leaves the message alone", first(facts{}), leave},
 	}
@@ -84,7 +84,7 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 			require.NotEqual(t, deadLetter, a, "dead-lettered for no fault of its own: "+name)
 		}
 		if a == abandon {
-			require.False(t, f.last(), "given back to be dead-lettered by the broker: "+name)
+			require.False(t, f.last(), "abandoned to be dead-lettered by the broker: "+name)
 		}
 		if a == retry {
 			require.True(t, f.triesLeft || f.holdLeft, "retried without end: "+name)

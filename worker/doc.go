@@ -11,7 +11,7 @@
 //
 // It rests on one thing: the store creates the inbox record of a key if and only if there is none. Everything else here
 // may be lost, repeated or late. A message is completed for [CauseCommitted], to which every way leads
-// through [Judge], or for [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key is a conflict, whoever was first at the
+// through [Judge], or for [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key is a conflict, no matter which was first at the
 // broker.
 //
 // What no worker can do: a process that must stop while it has a message in its last delivery cannot keep the broker from
@@ -42,7 +42,7 @@
 //	equal, reordered and different copies          TestEqualCopiesAreCompletedAndAnOddOneIsDeadLettered
 //	fifty copies at four workers                   TestFiftyCopiesAtFourWorkersMakeOneDocument
 //	unreadable, rejected, never storable           TestWhatCanNeverBeStoredIsDeadLetteredAtOnce
-//	documents that only the handler can mend       TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault
+//	documents that only the handler can fix        TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault
 //	stray and missing lines                        TestAnOrderIsStoredWithItsLinesOrNotAtAll
 //	handler panics                                 TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone
 //	handler fails, is slow; store cannot judge     TestTheLastDeliveryIsDeadLetteredWithTheRealCause

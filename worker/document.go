@@ -78,7 +78,7 @@ type Record struct {
 	Outcome []byte
 	// Parts are the names of the further documents committed with the guard.
 	Parts []string
-	// MissingParts are those of Parts that the store does not have, whoever took them away. Parts whose own TTL is over are
+	// MissingParts are those of Parts that the store does not have, no matter who removed them. Parts whose own TTL is over are
 	// not among them.
 	MissingParts []string
 }

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// An EventKind says what an [Event] tells of.
+// An EventKind says what an [Event] reports.
 type EventKind string
 
 // The kinds of events. Those of the first group tell of one message; metrics and log lines come from the same stream.
@@ -23,12 +23,12 @@ const (
 	EventStale EventKind = "stale"
 	// EventIgnored: the handler said that the message is none of its business. Reason is the handler's word for it.
 	EventIgnored EventKind = "ignored"
-	// EventConflict: other content stands under the key of the message. It is an alert. Run counts the conflicts on this
+	// EventConflict: other content is stored under the key of the message. It is an alert. Run counts the conflicts on this
 	// key that this process has seen within an hour.
 	EventConflict EventKind = "content_conflict"
 	// EventDeadLettered: the broker took the message to its dead-letter queue. Reason is set.
 	EventDeadLettered EventKind = "dead_lettered"
-	// EventAbandoned: the message was given back. Cause is set.
+	// EventAbandoned: the message was abandoned. Cause is set.
 	EventAbandoned EventKind = "message_abandoned"
 	// EventNotSettled: nothing was settled, and the message comes back when its lock ends. Cause is set.
 	EventNotSettled EventKind = "message_not_settled"

@@ -13,7 +13,7 @@ import (
 )
 
 // fakeBroker is a broker for what the embedded one cannot do: calls that never return, or return nonsense. Messages that
-// are given back or left do not come again.
+// are abandoned or left do not come again.
 type fakeBroker struct {
 	// open returns the nth receiver, from 1.
 	open func(n int) *fakeReceiver

@@ -89,7 +89,7 @@ func (e *RetryError) Error() string { return errorText(e.Err) }
 func (e *RetryError) Unwrap() error { return e.Err }
 
 // RetryAfter wraps an error so that the message is tried again after d, in place. When d is longer than a message is held,
-// which is RetryConfig.HoldFor and with each delivery twice as long, it is given back then. It does not count
+// which is RetryConfig.HoldFor and with each delivery twice as long, it is abandoned then. It does not count
 // as a fault of the message, but deliveries that it costs do count at the broker. RetryAfter of nil is nil.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {

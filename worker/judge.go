@@ -19,11 +19,11 @@ const (
 	Redelivered
 	// Duplicate: equal content was committed for another message.
 	Duplicate
-	// Conflict: other content stands under the key.
+	// Conflict: other content is stored under the key.
 	Conflict
-	// HashMissing: the document that stands there carries no hash that can be compared.
+	// HashMissing: the stored document carries no hash that can be compared.
 	HashMissing
-	// OtherKey: the document that stands there belongs to another key.
+	// OtherKey: the stored document belongs to another key.
 	OtherKey
 	// Blocked: a document other than the guard stands in the way.
 	Blocked

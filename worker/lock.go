@@ -45,7 +45,7 @@ func (l *lock) left() time.Duration {
 	return max(time.Until(l.until), 0)
 }
 
-// renewed takes note of a renewal that was asked for at start. Of what the broker states only a shorter lock is believed,
+// renewed records a renewal that was asked for at start. Of what the broker states only a shorter lock is believed,
 // and none that is shorter than a lock can be: it has just been renewed, and a clock that is ahead must not make it
 // renewed without end.
 func (l *lock) renewed(start time.Time, lockedUntil *time.Time) {
@@ -86,7 +86,7 @@ func (l *lock) wasRenewed() bool {
 	return l.again
 }
 
-// lose takes note that the broker no longer knows the lock.
+// lose records that the broker no longer knows the lock.
 func (l *lock) lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

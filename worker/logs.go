@@ -36,11 +36,11 @@ const maxStack = 8 << 10
 func lineOf(e Event) (slog.Level, string, bool) {
 	switch e.Kind {
 	case EventConflict:
-		return slog.LevelError, "other content stands under the key of the message", true
+		return slog.LevelError, "other content is stored under the key of the message", true
 	case EventDeadLettered:
 		return slog.LevelWarn, "message dead-lettered", true
 	case EventAbandoned:
-		return slog.LevelWarn, "message given back", true
+		return slog.LevelWarn, "message abandoned", true
 	case EventNotSettled:
 		return slog.LevelWarn, "message left to its lock", true
 	case EventPanicked:

@@ -94,7 +94,7 @@ func TestFiftyCopiesAtFourWorkersMakeOneDocument(t *testing.T) {
 				require.NoError(e, err)
 				wantDead := 1
 				if strings.Contains(string(record.Content), "41") {
-					wantDead = 50 // the first writer wins, whoever it is
+					wantDead = 50 // the first writer wins, no matter which it is
 				}
 				require.Len(e, e.deadLetters(), wantDead)
 				require.Equal(e, 50-wantDead, e.count(worker.EventDuplicate))
@@ -133,8 +133,8 @@ func TestWhatCanNeverBeStoredIsDeadLetteredAtOnce(t *testing.T) {
 		}, want: reason.InvalidEffects, detail: "not one JSON object"},
 		{name: "a message that the store can never take", fault: &storetest.Fault{Err: &worker.UnstorableError{Reason: reason.PartitionFull, Detail: "The partition is full."}},
 			want: reason.PartitionFull, detail: "The partition is full."},
-		{name: "a document without a hash stands there", plant: &worker.Record{Key: "m", Type: "order", Content: []byte(`{"amount":40}`)}, want: reason.StoredHashMissing},
-		{name: "the document of another key stands there", plant: &worker.Record{Key: "other", Type: "order"}, want: reason.KeyCollision, detail: "other"},
+		{name: "the stored document has no hash", plant: &worker.Record{Key: "m", Type: "order", Content: []byte(`{"amount":40}`)}, want: reason.StoredHashMissing},
+		{name: "the stored document belongs to another key", plant: &worker.Record{Key: "other", Type: "order"}, want: reason.KeyCollision, detail: "other"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce(t *testing.T) 
 				time.Sleep(9 * time.Minute)
 				require.Equal(e, 1, e.maxDeliveries())
 				time.Sleep(20 * time.Minute)
-				require.Equal(e, 2, e.maxDeliveries(), "given back after ten minutes, and held for twenty")
+				require.Equal(e, 2, e.maxDeliveries(), "abandoned after ten minutes, and held for twenty")
 				time.Sleep(time.Hour)
 				dead := e.deadLetters()
 				require.Len(e, dead, 1)

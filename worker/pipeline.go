@@ -100,7 +100,7 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 	return p.judge(r)
 }
 
-// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what stands under that key. The
+// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what is stored under that key. The
 // error is a [*reason.Refusal] when the message has no key, [ErrNotFound] when nothing is stored, or one of the store's.
 func (p *Pipeline) Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) (identity.Key, Record, error) {
 	key, partition, refusal := p.admitter.Key(m)
@@ -176,7 +176,7 @@ func (r Result) effectsInvalid(ctx context.Context, err error) Result {
 		return r.interrupted(cause)
 	}
 	r.Cause, r.Reason, r.Err = CauseInvalidEffects, reason.InvalidEffects, err
-	r.Detail = "The handler returned " + err.Error() + ". Mend the handler, and reprocess this message."
+	r.Detail = "The handler returned " + err.Error() + ". Fix the handler, and reprocess this message."
 	return r
 }
 

@@ -74,7 +74,7 @@ func (w *Worker) probe(ctx context.Context) Result {
 	return Result{}
 }
 
-// breakerChanged tells of the breaker in events and in health.
+// breakerChanged reports a change of the circuit breaker in events and in health.
 func (w *Worker) breakerChanged(c breakerChange) {
 	if c.closed {
 		w.conditions.clear(partStore)

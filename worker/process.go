@@ -133,7 +133,7 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	return r
 }
 
-// panicked leaves the stack of a panic to whoever mends it, once for each delivery.
+// panicked reports the stack of a panic, for anyone who fixes it, once for each delivery.
 func (w *Worker) panicked(d *delivery, r Result) {
 	if r.Cause == 0 || r.Err == nil || d.panicked {
 		return
@@ -167,7 +167,7 @@ func (w *Worker) underPermit(ctx context.Context, d *delivery, r Result, call fu
 }
 
 // permit waits until the commit of d may start. It does not wait beyond the time that the message may be held for, if the
-// message is known to survive being given back.
+// message is known to survive being abandoned.
 func (w *Worker) permit(ctx context.Context, d *delivery) (permit, error) {
 	if p, ok := w.breaker.tryAcquire(d.sequence()); ok {
 		return p, nil
@@ -187,7 +187,7 @@ func (w *Worker) holdFor(d *delivery) time.Duration {
 }
 
 // waitFor returns the wait before the next try: what was asked for, or full jitter. A handler that asks for more than is left
-// of this delivery gets that: given back at once, the message would come straight back, and spend all deliveries.
+// of this delivery gets that: abandoned at once, the message would come straight back, and spend all deliveries.
 func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
 	if r.Cause == CauseStateMoved {
 		return backoff.Policy{Base: movedBase, Max: movedMax}.Wait(r.HandlerRuns - 1)

@@ -315,7 +315,7 @@ func (w *Worker) isolate(err error) {
 	w.observe(Event{Kind: EventReceivePanicked, Reason: replacedPanic, Detail: brokerfault.Panic.Advice(), Err: brokerfault.Readable(err), Stack: stackOf(err)})
 }
 
-// receiveTrouble takes note of a receive call that failed, for the nth time in a row, and gives the receiver up when there
+// receiveTrouble records a receive call that failed, for the nth time in a row, and gives the receiver up when there
 // is reason to think that it will not recover.
 func (w *Worker) receiveTrouble(l *link, failures int, fault brokerfault.Fault, err error) {
 	switch {

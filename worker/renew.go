@@ -26,7 +26,7 @@ type renewal struct {
 }
 
 // keepLater begins to renew the lock of d when that is first due, until the function that it returns is called. Renewal
-// outlives a cut of the work: what is given back must still be locked.
+// outlives a cut of the work: only a locked message can be abandoned.
 func (w *Worker) keepLater(ctx context.Context, d *delivery, lost func()) (stop func()) {
 	r := &renewal{}
 	w.deliveries.Add(1)
@@ -125,7 +125,7 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 	return false
 }
 
-// trouble takes note of a failure on the management link of l, and gives l up after some in a row.
+// trouble records a failure on the management link of l, and gives l up after some in a row.
 func (w *Worker) trouble(l *link, err error) {
 	if l.trouble.Add(1) >= maxTrouble {
 		w.replace(l, replacedManagement, err)

@@ -47,7 +47,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { w.deliveries.Wait(); close(done) }()
 	if !w.drain(done) {
-		// 3. What does not fit is cut: its handlers are cancelled and it is given back. The connection is still open for it.
+		// 3. What does not fit is cut: its handlers are cancelled and it is abandoned. The connection is still open for it.
 		close(w.cut)
 		cut(ErrStopping)
 		waitFor(done, cutTime)
@@ -60,7 +60,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Abort ends a stop that is under way at once: work in process is cut and given back. It is safe to call at any time, from
+// Abort ends a stop that is under way at once: work in process is cut and abandoned. It is safe to call at any time, from
 // any goroutine, and does nothing before Run was told to stop.
 func (w *Worker) Abort() { w.abortOnce.Do(func() { close(w.abort) }) }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // TestAStopCostsAMessageAtMostOneDelivery stops workers at many moments, over a network that takes time, while their
-// messages keep waiting for a retry. A message that was given back must not come back to the worker that stops.
+// messages keep waiting for a retry. A message that was abandoned must not come back to the worker that stops.
 func TestAStopCostsAMessageAtMostOneDelivery(t *testing.T) {
 	handlers := []struct {
 		name   string

@@ -24,7 +24,7 @@ type Store interface {
 	Ready(ctx context.Context) error
 }
 
-// ErrNotFound is returned by [Store.Find] when nothing stands under the id.
+// ErrNotFound is returned by [Store.Find] when nothing is stored under the id.
 var ErrNotFound = errors.New("worker: no document under this id")
 
 // UnavailableError means that the store cannot be used now. It says nothing about the message, and trips the breaker.
@@ -76,7 +76,7 @@ func (e *StateMovedError) Error() string {
 func (e *StateMovedError) Unwrap() error { return e.Cause }
 
 // UncertainError means that this message, and not the store as a whole, could not be committed or judged for a cause that
-// may pass: a lagging replica, an expiring document, an answer without sense. The message is given back, and at its last
+// may pass: a lagging replica, an expiring document, an answer without sense. The message is abandoned, and at its last
 // delivery dead-lettered with Reason. It does not trip the breaker.
 type UncertainError struct {
 	// Reason is a word of package reason, and Detail what a person reads at the dead letter. Default to NeverStorable and to

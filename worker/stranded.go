@@ -13,7 +13,7 @@ type stranded struct {
 	slots int
 }
 
-// more takes note of one, and fewer of its end.
+// more records one, and fewer its end.
 func (s *stranded) more()  { s.count(1) }
 func (s *stranded) fewer() { s.count(-1) }
 
@@ -27,7 +27,7 @@ func (s *stranded) count(n int) {
 	}
 }
 
-// allStranded tells of it in health: nothing can be received while no slot is left, and no message is in process either that
+// allStranded reports it in health: nothing can be received while no slot is left, and no message is in process either that
 // would show it.
 func (w *Worker) allStranded(all bool) {
 	if !all {
@@ -35,5 +35,5 @@ func (w *Worker) allStranded(all bool) {
 		return
 	}
 	w.conditions.set(partHung, "every slot is taken by a call of the handler or of the store that ignored the end of its context and does not return. "+
-		"Nothing is received. Restart the worker, and mend the handler: it must return when its context ends")
+		"Nothing is received. Restart the worker, and fix the handler: it must return when its context ends")
 }

@@ -136,7 +136,7 @@ func TestALateMessageIsGivenBackWhileTheWorkerRuns(t *testing.T) {
 		w := e.startOver(worker.Config{}, b)
 		time.Sleep(2 * time.Minute)
 		close(hang)
-		e.await(time.Second, "given back", func() bool { return b.count("abandon") == 1 })
+		e.await(time.Second, "abandoned", func() bool { return b.count("abandon") == 1 })
 		require.Equal(e, 1, b.tokenOnly)
 		e.end(w)
 	})

@@ -73,7 +73,7 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 	counter(&t.outcomes, "orderworker.outcomes", "{message}", "Messages completed, by outcome: created, own_write, redelivered, duplicate, stale, ignored")
 	counter(&t.conflicts, "orderworker.content_conflicts", "{message}", "Alert: messages under whose key other content is stored")
 	counter(&t.deadLettered, "orderworker.dead_lettered", "{message}", "Messages dead-lettered, by reason")
-	counter(&t.abandoned, "orderworker.abandoned", "{message}", "Messages given back, by cause")
+	counter(&t.abandoned, "orderworker.abandoned", "{message}", "Messages abandoned, by cause")
 	counter(&t.left, "orderworker.not_settled", "{message}", "Messages left to their lock, by cause")
 	counter(&t.settleFailures, "orderworker.settle.failures", "{message}", "Settlements of which it is not known whether they happened")
 	counter(&t.locksLost, "orderworker.locks.lost", "{lock}", "Locks lost, by whether the message was committed before")

@@ -86,7 +86,7 @@ func (w *Worker) touch(ctx context.Context, l *link) error {
 	return err
 }
 
-// unreadable takes note that the queue answers and cannot be looked at. What the client cannot read when it looks it cannot
+// unreadable records that the queue answers and cannot be looked at. What the client cannot read when it looks it cannot
 // read when it receives either: it loses its connection, and with it all that came in the same call.
 func (w *Worker) unreadable() {
 	if w.blind.looks++; w.blind.looks == 1 {
@@ -106,7 +106,7 @@ func (w *Worker) unreadable() {
 		"the broker's client cannot read, decimal or char. Messages are received one at a time to isolate it; the broker dead-letters it in the end"})
 }
 
-// lostEarly takes note that the link of a receive call, begun at that time, was lost before anything came. As a rule that is
+// lostEarly records that the link of a receive call, begun at that time, was lost before anything came. As a rule that is
 // normal; the cause may also be a message that cannot be read, so the queue is looked at before the next call. It reports
 // whether the broker is not to blame, since it is known that there is such a message.
 func (w *Worker) lostEarly(begun time.Time) bool {

@@ -50,7 +50,7 @@ type finding struct {
 // judge adds a sighting, confirmed by a second look a little later, to the suspicion. It is a pure function of its
 // arguments. A waiting message may be locked by another replica, so one alone proves nothing: the receiver is replaced,
 // which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is proof. One
-// that was delivered once more meanwhile is in good hands.
+// that was delivered once more meanwhile has reached a receiver.
 func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) (suspicion, finding) {
 	if seen.failed {
 		return s, finding{noAnswer: true, replace: replacedNoAnswer}
@@ -126,7 +126,7 @@ func (w *Worker) patience() time.Duration {
 	return w.config.Watchdog.Silence
 }
 
-// reached takes note that the broker answers for the queue.
+// reached records that the broker answers for the queue.
 func (w *Worker) reached(l *link) {
 	l.proven.Store(true)
 	l.contacted = time.Now()

@@ -96,7 +96,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 }
 
 // absent reports whether there is nothing behind an interface: no value, or a nil function or pointer that has a type, as
-// what is left of an Open whose error was overlooked. Each message would panic on it, and be put aside for that.
+// what is left of an Open whose error was overlooked. Each message would panic on it, and be dead-lettered for that.
 func absent(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Invalid:
@@ -110,7 +110,7 @@ func absent(v any) bool {
 
 func (w *Worker) observe(e Event) { w.observers.Observe(e) }
 
-// heard takes note that a message arrived: the receiver works. Receive goroutine only.
+// heard records that a message arrived: the receiver works. Receive goroutine only.
 func (w *Worker) heard() {
 	w.last.Store(time.Now().UnixNano())
 	w.logs.calm()

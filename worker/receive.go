@@ -209,10 +209,6 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() { w.interrupt(ctx, rctx, l, n, done, cancel) })
-	blind := w.blind.now() || w.intake.thin()
-	idle, awake := context.WithCancel(rctx)
-	defer awake()
-	defer time.AfterFunc(idleLook, func() { w.watchIdle(idle, l, blind) }).Stop() // most calls are over before
 	defer watcher.Wait()
 	defer close(done)
 

@@ -13,13 +13,13 @@ import (
 func checkEffects(e Effects) error {
 	switch {
 	case e.ignored != "" && (len(e.Documents) > 0 || len(e.Changes) > 0 || e.Version != nil || len(e.Outcome) > 0):
-		return errors.New("Ignore together with other effects. Return one or the other")
+		return errors.New("an Ignore together with other effects. Return one or the other")
 	case e.ignored != "":
 		return nil
 	case len(e.Documents) == 0 && len(e.Changes) == 0:
 		return errors.New("no effect and no error. Return at least one document or change, Ignore the message, or Reject it")
 	case e.withoutRecord && len(e.Documents) > 0:
-		return errors.New("Documents WithoutRecord. A create that is repeated fails: use Upsert, or keep the record")
+		return errors.New("documents WithoutRecord. A create that is repeated fails: use Upsert, or keep the record")
 	case e.withoutRecord && len(e.Outcome) > 0:
 		return errors.New("an Outcome WithoutRecord. It is kept in the record: leave one of them out")
 	}
@@ -44,10 +44,10 @@ func checkChanges(e Effects) error {
 	seen := map[string]bool{}
 	for i, c := range e.Changes {
 		if err := checkChange(c, e.withoutRecord); err != nil {
-			return fmt.Errorf("Changes[%d] (%s of %q) %w", i, c.Kind, clip(c.ID, maxReason), err)
+			return fmt.Errorf("a change, Changes[%d] (%s of %q), that %w", i, c.Kind, clip(c.ID, maxReason), err)
 		}
 		if seen[c.ID] {
-			return fmt.Errorf("Changes[%d]: a second change of %q. Make one change of the two", i, clip(c.ID, maxReason))
+			return fmt.Errorf("a second change of %q, Changes[%d]. Make one change of the two", clip(c.ID, maxReason), i)
 		}
 		seen[c.ID] = true
 	}
@@ -164,9 +164,9 @@ func (e Effects) checkVersion() error {
 	case v == nil:
 		return nil
 	case v.Value < 0 || v.Value > maxVersion:
-		return fmt.Errorf("Version.Value %d. Give a whole number from 0 to 2^53-1", v.Value)
+		return fmt.Errorf("a Version.Value of %d. Give a whole number from 0 to 2^53-1", v.Value)
 	case !plainPointer(v.Path):
-		return fmt.Errorf("Version.Path %q. Give a JSON pointer of members made of letters, digits and underscores, such as /version", clip(v.Path, maxReason))
+		return fmt.Errorf("a Version.Path of %q. Give a JSON pointer of members made of letters, digits and underscores, such as /version", clip(v.Path, maxReason))
 	}
 	for _, c := range e.Changes {
 		if c.ID != v.Document {
@@ -177,7 +177,7 @@ func (e Effects) checkVersion() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("Version.Document %q, which none of Changes changes. Name the document of a change", clip(v.Document, maxReason))
+	return fmt.Errorf("a Version.Document %q, which none of Changes changes. Name the document of a change", clip(v.Document, maxReason))
 }
 
 // plainPointer reports whether a pointer can stand in a query: it is written into one.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"runtime/coverage"
@@ -29,16 +28,18 @@ const patience = time.Minute
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: walk DIRECTORY")
+		fmt.Fprintln(os.Stderr, "usage: walk DIRECTORY")
+		os.Exit(2)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
-	defer cancel()
-	if err := walk(ctx, os.Args[1]); err != nil {
-		log.Fatal(err)
+	if err := walk(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 
-func walk(ctx context.Context, dir string) (err error) {
+func walk(dir string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	defer cancel()
 	env, err := testenv.New(testenv.Options{Adjust: func(q *servicebus.Queue) { q.MaxDeliveryCount = 1 }})
 	if err != nil {
 		return err

@@ -230,7 +230,7 @@ func TestAllFaultsOfAConfigurationAreReportedAtOnce(t *testing.T) {
 		KeySource: admission.FromBody("id"), Consumer: " x", Content: "xml", MaxDepth: -1, MaxKeyBytes: -1,
 		Body: body.Options{MaxBytes: -1, Binary: true}, Form: "text", Ignore: []string{""}, Only: []string{"x"},
 	}.Validate()
-	for _, field := range []string{"key source", "Consumer", "Content", "MaxDepth", "MaxKeyBytes", "MaxBytes", "Binary", "form", "ignore", "only"} {
+	for _, field := range []string{"key source", "consumer", "Content", "MaxDepth", "MaxKeyBytes", "MaxBytes", "Binary", "form", "ignore", "only"} {
 		require.ErrorContains(t, err, field)
 	}
 	err = admission.Config{
@@ -240,7 +240,7 @@ func TestAllFaultsOfAConfigurationAreReportedAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, field)
 	}
 	for _, consumer := range []string{"\u200b", "\xff", strings.Repeat("x", 65)} {
-		require.ErrorContains(t, admission.Config{Consumer: consumer}.Validate(), "Consumer")
+		require.ErrorContains(t, admission.Config{Consumer: consumer}.Validate(), "consumer")
 	}
 	require.ErrorContains(t, admission.Config{Ignore: []string{"/a"}, Only: []string{"/a/b"}}.Validate(), "never count")
 	_, err = admission.New(admission.Config{Content: "xml"})

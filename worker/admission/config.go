@@ -145,11 +145,11 @@ func (c Config) validateConsumer() error {
 	case c.Consumer == "":
 		return nil
 	case identity.Blank(c.Consumer) || !utf8.ValidString(c.Consumer):
-		return errors.New("Consumer must be text with at least one visible character")
+		return errors.New("consumer must be text with at least one visible character")
 	case len(c.Consumer) > maxConsumerBytes:
-		return fmt.Errorf("Consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
+		return fmt.Errorf("consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
 	case strings.TrimSpace(c.Consumer) != c.Consumer:
-		return fmt.Errorf("Consumer %q begins or ends with a blank", c.Consumer)
+		return fmt.Errorf("consumer %q begins or ends with a blank", c.Consumer)
 	}
 	return nil
 }

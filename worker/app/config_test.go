@@ -181,7 +181,7 @@ func TestAFaultIsReportedByTheNameUnderWhichTheValueWasGiven(t *testing.T) {
 	t.Parallel()
 	_, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com", "WORKER_CONSUMER=x"},
 		"--consumer", " x", "--lock-duration", "1h")
-	require.ErrorContains(t, err, `--consumer: Consumer " x" begins or ends with a blank`)
+	require.ErrorContains(t, err, `--consumer: consumer " x" begins or ends with a blank`)
 	require.ErrorContains(t, err, "--lock-duration: 1h is more than 5m")
 }
 

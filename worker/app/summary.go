@@ -61,7 +61,7 @@ func (s *summary) report() {
 	s.warned = s.warned || warn
 	s.mu.Unlock()
 	if warn {
-		s.log.LogAttrs(context.Background(), slog.LevelWarn, assignedText(assigned), slog.String("event", eventAssigned), slog.String("detail", assignedFix))
+		s.log.LogAttrs(context.Background(), slog.LevelWarn, assignedText(assigned), slog.String("event", eventAssigned), slog.String("detail", assignedFix)) //nolint:sloglint // one of two sentences, with a count
 	}
 	total, attrs := 0, []slog.Attr{slog.String("event", eventSummary)}
 	for _, kind := range summaryKeys() {

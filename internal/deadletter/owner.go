@@ -126,7 +126,7 @@ func (n *neighbours) other(ctx context.Context, r *Reviewer) string {
 func refuseOwner(a Action, l *DeadLetter, v Verdict, s Settings, c Choice) string {
 	switch {
 	case v.Kind == OtherProgram && (a != Discard || c.Program != v.Program):
-		why := fmt.Sprintf("It belongs to the program %s, and this is %s. Run:  %s deadletter %s %d", v.Program, s.Program, Visible(v.Program), a, l.Sequence)
+		why := fmt.Sprintf("It belongs to the program %s, and this is %s. Run:  %s deadletter %s %d --reason \"...\"", v.Program, s.Program, Visible(v.Program), a, l.Sequence)
 		if a == Discard {
 			why += fmt.Sprintf("  or, to discard it unread: --program %s --i-know", Visible(v.Program))
 		}

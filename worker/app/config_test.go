@@ -86,7 +86,7 @@ func TestWhatIsRefusedBetweenSettings(t *testing.T) {
 		{"an inbox record's lifetime without inbox records", "WORKER_INBOX_RECORD_TTL", []string{"WORKER_INBOX_RECORD_TTL=24h"}},
 		{"an unknown key source", "WORKER_KEY", []string{"WORKER_KEY=correlation-id"}},
 		{"an account key that is no base64", "COSMOS_KEY: the account key is not base64", []string{"COSMOS_ENDPOINT=http://127.0.0.1:8081", "COSMOS_KEY=wrong"}},
-		{"a consumer with a long name", "WORKER_CONSUMER: Consumer has 80 bytes; at most 64", []string{"WORKER_CONSUMER=" + strings.Repeat("x", 80)}},
+		{"a consumer with a long name", "WORKER_CONSUMER: consumer has 80 bytes; at most 64", []string{"WORKER_CONSUMER=" + strings.Repeat("x", 80)}},
 		{"a lock duration that no queue has", "WORKER_LOCK_DURATION: 10m is more than 5m", []string{"WORKER_LOCK_DURATION=10m"}},
 		{"a lock duration below the least", "WORKER_LOCK_DURATION: 1s is less than 5s", []string{"WORKER_LOCK_DURATION=1s"}},
 		{"a database with a slash", `COSMOS_DATABASE: database "a/b" holds a character`, []string{"COSMOS_DATABASE=a/b"}},

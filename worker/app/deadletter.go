@@ -107,7 +107,11 @@ func (r *review) explain(err error) error {
 	if _, store := errors.AsType[*worker.UnavailableError](err); store || ofThisMachine(err) {
 		return err
 	}
-	return explainBroker(r.config, err)
+	explained := explainBroker(r.config, err)
+	if p, ok := errors.AsType[*brokerProblem](explained); ok && p.unknown {
+		return err // it says by itself what was not done, and why
+	}
+	return explained
 }
 
 // withReview opens a review, runs a command with it, and explains what went wrong.

@@ -23,6 +23,8 @@ import (
 type brokerProblem struct {
 	text, fix string
 	cause     error
+	// unknown tells that nothing is known of the error: another part of the program may have made it.
+	unknown bool
 }
 
 func (p *brokerProblem) Error() string { return p.text + ". " + p.fix }
@@ -112,7 +114,7 @@ func (c config) connectionProblem(err error, text string) *brokerProblem {
 	case dialed, errors.Is(err, context.DeadlineExceeded), brokerfault.Of(err) == brokerfault.Connection:
 		return &brokerProblem{text: where + " cannot be reached (" + text + ")", fix: reachFix}
 	}
-	return &brokerProblem{text: "the client library gave up (" + text + ")",
+	return &brokerProblem{unknown: true, text: "the client library gave up (" + text + ")",
 		fix: "A text that is not UTF-8 cannot be sent by it. For anything else check the name and the network"}
 }
 

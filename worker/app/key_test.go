@@ -56,7 +56,7 @@ func TestAKeyThatNoMessageHasIsRefused(t *testing.T) {
 		{"no number", []string{"--kind", "number", "seventeen"}, "whole number"},
 		{"an event without its source", []string{"--kind", "cloudevent", "e-1"}, "Give it with --source"},
 		{"a source without an event", []string{"--source", "/shop", "1"}, "Leave --source out"},
-		{"a consumer with a long name", []string{"--consumer", strings.Repeat("x", 65), "1"}, "--consumer: Consumer has 65 bytes"},
+		{"a consumer with a long name", []string{"--consumer", strings.Repeat("x", 65), "1"}, "--consumer: consumer has 65 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -136,6 +136,7 @@ func TestAnotherProgramDoesNotTouchTheDeadLettersOfShopPayments(t *testing.T) {
 		code, stdout, stderr := s.run(s.Context(), orders, "", "deadletter", "reprocess", number(letter), "--reason", "by mistake")
 		require.NotZero(t, code)
 		require.Contains(t, stdout+stderr, "It belongs to the program shop-payments, and this is orderworker. Run:  shop-payments deadletter reprocess "+number(letter))
+		require.NotContains(t, stderr, "client library", "nothing is wrong with the broker")
 	}
 	plan := filepath.Join(t.TempDir(), "plan.jsonl")
 	_, stdout, stderr := s.run(s.Context(), orders, "", "deadletter", "plan", "--file", plan)

@@ -180,8 +180,11 @@ func (l layout) planPatch(p *plannedChange) error {
 // patchCondition is the filter predicate of a patch: that of the handler, and that the stored version is older. Names are
 // written in brackets, since some are words of the query language.
 func patchCondition(handlers string, v *worker.Version) string {
+	if v == nil && handlers == "" {
+		return ""
+	}
 	if v == nil {
-		return handlers
+		return "from c where " + handlers[len("from c where "):] // in the case that the service takes
 	}
 	at := "c"
 	for name := range strings.SplitSeq(v.Path[1:], "/") {

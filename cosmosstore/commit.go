@@ -123,6 +123,13 @@ func blamesMessage(c class) bool { return c == refused || c == tooLarge || c == 
 // fail is the error for a last write that no other try will change.
 func (k *committer) fail(ctx context.Context) error {
 	w := k.last
+	if w.op == opBatchChange && w.class == refused {
+		// The service took the batch and names the operation: it is about this document, and says nothing of the store.
+		k.store.standing.answered()
+		return uncertain(reason.InvalidEffects, &answerError{op: w.op, answer: w.answer}, "The store refuses the %s of document %q (%v): as a rule a path, "+
+			"a value or a condition that does not fit the document as it is stored. Fix the handler or the document, and reprocess this message.%s",
+			k.plan.changes[w.index-len(k.plan.docs)].Kind, k.plan.changes[w.index-len(k.plan.docs)].ID, w.answer, lostAnswer(k.stats.ambiguous()))
+	}
 	doubtful := w.class == refused || w.class == tooLarge && !k.plan.large()
 	if !doubtful {
 		if w.class == misconfigured {

@@ -310,3 +310,16 @@ func TestADocumentWithAndChangesTogetherAreOneTransaction(t *testing.T) {
 		require.Equal(t, worker.Conflict, judged(other, e.commit(other)))
 	})
 }
+
+func TestAPatchThatDoesNotFitItsDocumentCondemnsNeitherTheStoreNorOtherMessages(t *testing.T) {
+	inBubble(t, setup{options: withRecords}, func(e *env) {
+		e.put("913", "913", `{"name":"x"}`)
+		for n := range 6 {
+			_, err := e.store.Commit(e.ctx(), changes(fmt.Sprint("bad", n), "913", worker.Patch("913", worker.Increment("/name", 1))))
+			var uncertain *worker.UncertainError
+			require.ErrorAs(t, err, &uncertain)
+			require.Equal(t, reason.InvalidEffects, uncertain.Reason)
+		}
+		require.NoError(t, e.store.Ready(e.ctx()))
+	})
+}

@@ -295,6 +295,13 @@ func TestEffectsThatCannotBeAreRefusedWithTheFieldAndTheFix(t *testing.T) {
 		{"a negative version", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("a", "/v", -1), "2^53-1"},
 		{"a version at a path that a query cannot name", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("a", "/v'x", 1), "Version.Path"},
 		{"a version of another document", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("b", "/v", 1), "none of Changes"},
+		{"a version beside an ETag", worker.Apply(worker.Change{Kind: worker.ChangeUpsert, ID: "a", ETag: `"1"`, Content: []byte(`{"v":1}`)}).SetVersion("a", "/v", 1), "an ETag of its upsert"},
+		{"a version that the content lacks", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("a", "/v", 1), "set it there"},
+		{"a version that the content has otherwise", worker.Apply(worker.Upsert("a", []byte(`{"v":"1"}`))).SetVersion("a", "/v", 1), "set it there"},
+		{"the ETag of every document", worker.Apply(worker.Replace("a", []byte(`{}`), "*")), "the ETag *"},
+		{"an element that is inserted without a record", worker.Apply(worker.Patch("a", worker.Add("/list/0", 1))).WithoutRecord(), "done twice"},
+		{"an element that is removed without a record", worker.Apply(worker.Patch("a", worker.Remove("/list/0"))).WithoutRecord(), "done twice"},
+		{"an element that is appended without a record", worker.Apply(worker.Patch("a", worker.Set("/list/-", 1))).WithoutRecord(), "done twice"},
 		{"documents without a record", worker.Create(worker.Document{Type: "order", Content: []byte(`{}`)}).WithoutRecord(), "WithoutRecord"},
 		{"an increment without a record", worker.Apply(worker.Patch("a", worker.Increment("/a", 1))).WithoutRecord(), "counted twice"},
 		{"an outcome that is no JSON", func() worker.Effects {

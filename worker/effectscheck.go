@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
 // checkEffects finds what no store could carry out, naming the field and the fix. What a container cannot hold is for the
@@ -66,6 +69,8 @@ func checkChange(c Change, withoutRecord bool) error {
 			return errors.New("has Content that is not one JSON object")
 		case c.Kind == ChangeReplace && c.ETag == "":
 			return errors.New("has no ETag. Give that of the document as it was read, or use Upsert to write over whatever is stored")
+		case c.ETag == "*":
+			return errors.New("has the ETag *, which every document has. Give that of the document as it was read, or use Upsert")
 		case c.TTL < 0 || c.TTL%time.Second != 0:
 			return fmt.Errorf("has the TTL %v, which is not a number of whole seconds", c.TTL)
 		}
@@ -122,10 +127,13 @@ func checkPatchOperation(o PatchOperation, withoutRecord bool) error {
 		if o.Value == nil { // the client leaves it out, and the service answers 400
 			return errors.New("without a Value. Use Remove, or a value that is not null")
 		}
-		if withoutRecord && o.Kind == PatchAdd && strings.HasSuffix(o.Path, "/-") {
-			return errors.New("that appends WithoutRecord. What is repeated would be appended twice: keep the record")
+		if withoutRecord && inArray(o.Path) {
+			return errors.New("of an array element WithoutRecord. What is repeated would be done twice: keep the record")
 		}
 	case PatchRemove:
+		if withoutRecord && inArray(o.Path) {
+			return errors.New("of an array element WithoutRecord. What is repeated would be done twice: keep the record")
+		}
 	case PatchIncrement:
 		if _, whole := o.Value.(int64); !whole { // azcosmos takes no other
 			return errors.New("whose Value is no int64")
@@ -137,6 +145,12 @@ func checkPatchOperation(o PatchOperation, withoutRecord bool) error {
 		return errors.New("of no known Kind. Use Set, Add, Remove or Increment")
 	}
 	return nil
+}
+
+// inArray reports whether a path may name an element of an array: then a repetition inserts, appends or removes another one.
+func inArray(path string) bool {
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	return last == "-" || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
 // conditionPrefix begins every filter predicate of a patch.
@@ -175,9 +189,22 @@ func (e Effects) checkVersion() error {
 		if c.Kind == ChangeDelete || c.Kind == ChangeReplace {
 			return fmt.Errorf("a Version of %q with a %s of it. The ETag decides there already: use Patch or Upsert, or leave the Version out", v.Document, c.Kind)
 		}
+		if c.Kind == ChangeUpsert && c.ETag != "" {
+			return fmt.Errorf("a Version of %q with an ETag of its upsert. One of them decides: leave the other out", v.Document)
+		}
+		if c.Kind == ChangeUpsert && !hasVersion(c.Content, *v) {
+			return fmt.Errorf("a Version of %q whose content has no number %d at %s. The next message is compared with it: set it there", v.Document, v.Value, v.Path)
+		}
 		return nil
 	}
 	return fmt.Errorf("a Version.Document %q, which none of Changes changes. Name the document of a change", clip(v.Document, maxReason))
+}
+
+// hasVersion reports whether the content of an upsert has the version, as a number.
+func hasVersion(content []byte, v Version) bool {
+	raw, _ := fingerprint.Extract(content, v.Path)
+	n, ok := fingerprint.WholeNumber(raw)
+	return ok && n == strconv.FormatInt(v.Value, 10)
 }
 
 // plainPointer reports whether a pointer can stand in a query: it is written into one.

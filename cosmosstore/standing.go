@@ -18,14 +18,14 @@ type standing struct {
 	refused []string  // the ids of the last messages that were refused, each once, with none accepted since
 }
 
-// accepted takes note of a write that the store carried out. It proves that the store takes writes.
+// accepted records a write that the store carried out. It proves that the store takes writes.
 func (s *standing) accepted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubted, s.refused = "", nil
 }
 
-// answered takes note that a write was answered as only a working store does: by a document that was found, or by the
+// answered records that a write was answered as only a working store does: by a document that was found, or by the
 // refusal of a write without sense. It does not say that other writes are accepted.
 func (s *standing) answered() {
 	s.mu.Lock()
@@ -33,7 +33,7 @@ func (s *standing) answered() {
 	s.doubted = ""
 }
 
-// doubt takes note of any other answer.
+// doubt records any other answer.
 func (s *standing) doubt(op operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *standing) inDoubt() operation {
 	return s.doubted
 }
 
-// refuse takes note of a message whose write was refused for a cause that may be its own, and reports whether so many
+// refuse records a message whose write was refused for a cause that may be its own, and reports whether so many
 // others were refused before it that it is not.
 func (s *standing) refuse(id string) (many bool) {
 	s.mu.Lock()

@@ -62,7 +62,7 @@ func (s *suspects) is(sequence int64) bool {
 	return p != nil && p.suspect
 }
 
-// failed takes note of a failure of a message in process. Alone tells that it was the only one that tried, on the word of
+// failed records a failure of a message in process. Alone tells that it was the only one that tried, on the word of
 // the store that it was ready. It reports whether others were committed since the message's failure before, so that this one
 // says nothing of the store.
 func (s *suspects) failed(sequence int64, alone bool, now time.Time) (others bool) {
@@ -106,7 +106,7 @@ func (s *suspects) own(sequence int64, now time.Time) bool {
 	return p != nil && p.own >= ownFailures && now.Sub(p.first) >= ownFailureTime
 }
 
-// cleared takes note that the store gave an answer about a message.
+// cleared records that the store gave an answer about a message.
 func (s *suspects) cleared(sequence int64) {
 	if p := s.seen[sequence]; p != nil {
 		if p.suspect && p.inProcess {

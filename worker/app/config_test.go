@@ -279,3 +279,10 @@ func TestConnectionStringsAreForThisMachine(t *testing.T) {
 		})
 	}
 }
+
+func TestAConnectionStringInThePlaceOfTheQueueIsNotRepeated(t *testing.T) {
+	code, stdout, stderr := execute(t, []string{"SERVICEBUS_QUEUE=Endpoint=sb://x;SharedAccessKey=SUPERSECRET1"}, "", "check")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "SERVICEBUS_QUEUE: this is a connection string")
+	require.NotContains(t, stdout+stderr, "SUPERSECRET1")
+}

@@ -137,6 +137,8 @@ func text(field func(*config) *string) kind {
 func queueName(c *config, v string) error {
 	path := strings.ToLower(v)
 	switch {
+	case strings.Contains(path, "sharedaccess"), strings.Contains(path, "endpoint="): // it holds a secret, so nothing of it is repeated
+		return errors.New("this is a connection string. Give the name of the queue, and the connection string in SERVICEBUS_CONNECTION_STRING")
 	case strings.Contains(path, "/subscriptions/"):
 		return fmt.Errorf("%q is a subscription of a topic. Let it forward to a queue, and give that queue", v)
 	case path != strings.TrimSpace(path):

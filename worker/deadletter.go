@@ -14,8 +14,10 @@ import (
 
 // The names of the properties that the worker sets on a message when it dead-letters it, for programs to read.
 const (
-	PropertyReason      = "orderworker-reason"
-	PropertyDocumentID  = "orderworker-document-id"
+	PropertyReason     = "orderworker-reason"
+	PropertyDocumentID = "orderworker-document-id"
+	// PropertyPartition is the partition in which the worker looked for the record. It is left out where that is the document id.
+	PropertyPartition   = "orderworker-partition"
 	PropertyStoredHash  = "orderworker-stored-hash"
 	PropertyArrivedHash = "orderworker-arrived-hash"
 	// PropertyPaths lists the JSON pointers at which a conflict differs, one a line. One that holds a control character, such
@@ -59,6 +61,9 @@ func noteOf(r Result, program, version string) deadLetterNote {
 		return n
 	}
 	set(PropertyDocumentID, r.Commit.DocumentID)
+	if r.Commit.PartitionKey() != r.Commit.DocumentID {
+		set(PropertyPartition, r.Commit.PartitionKey())
+	}
 	if e := r.Outcome.Existing; e != nil && e.Fingerprint != nil && r.Cause == CauseConflict {
 		set(PropertyStoredHash, e.Fingerprint.Hash)
 		set(PropertyArrivedHash, r.ArrivedHash)

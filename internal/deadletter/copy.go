@@ -107,7 +107,7 @@ func appendProperties(out []byte, s wire.Section, p *amqp.MessageProperties, ttl
 // deadLetterProperty reports whether an application property was written when a message was dead-lettered.
 func deadLetterProperty(name string) bool {
 	switch name {
-	case propertyReason, propertyDescription, worker.PropertyReason, worker.PropertyDocumentID, worker.PropertyStoredHash,
+	case propertyReason, propertyDescription, worker.PropertyReason, worker.PropertyDocumentID, worker.PropertyPartition, worker.PropertyStoredHash,
 		worker.PropertyArrivedHash, worker.PropertyPaths, worker.PropertyProgram, worker.PropertyVersion:
 		return true
 	}

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -42,9 +43,22 @@ func foreign(l *DeadLetter, s Settings) string {
 	return ""
 }
 
-// otherSettings says that the worker kept the message under another document id than the settings here lead to, or nothing. An
-// empty computed id is one that cannot be computed.
-func otherSettings(l *DeadLetter, computed string) string {
+// otherSettings says that the worker kept the message under another document id, or in another partition, than the settings
+// here lead to, or nothing. An empty computed id is one that cannot be computed.
+func otherSettings(l *DeadLetter, c worker.Commit) string {
+	if detail := otherDocumentID(l, c.DocumentID); detail != "" {
+		return detail
+	}
+	// A worker whose messages have partitions of their own names none.
+	was := cmp.Or(propertyText(l.Message.ApplicationProperties[worker.PropertyPartition]), l.documentID())
+	if was == "" || c.DocumentID == "" || was == c.PartitionKey() || strings.HasSuffix(was, "…") {
+		return ""
+	}
+	return fmt.Sprintf("The worker that dead-lettered this message looked for it in the partition %s; with the settings here it is %s. Give this command the "+
+		"worker's settings: WORKER_PARTITION decides the partition.", was, c.PartitionKey())
+}
+
+func otherDocumentID(l *DeadLetter, computed string) string {
 	was := l.documentID()
 	// The worker cuts what is too long for a property.
 	if was == "" || was == computed || strings.HasSuffix(was, "…") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orderworker/orderworker/internal/deadletter"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 )
 
 func ofProgram(s *deadletter.Settings) { s.Program = "orderworker" }
@@ -172,4 +173,34 @@ func TestACopyNamesNoProgram(t *testing.T) {
 	encoded, err := deadletter.Copy(l, deadletter.Choice{}, noon, true)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"own": "stays"}, deadletter.Parse(encoded).Message.ApplicationProperties, "the next reader would take it for dead-lettered")
+}
+
+func TestAPartitionThatDiffersFromTheWorkersIsSaid(t *testing.T) {
+	for name, tt := range map[string]struct{ worker, here string }{
+		"the worker took it from a property": {worker: "R", here: "key"},
+		"the worker took the key":            {worker: "", here: "property:x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{settings: ofProgram}, func(t *testing.T, w *world) {
+				properties := map[string]any{worker.PropertyProgram: "orderworker", worker.PropertyDocumentID: "m5", "x": "R"}
+				if tt.worker != "" {
+					properties[worker.PropertyPartition] = tt.worker
+				}
+				n := w.deadLettered("m5", properties)
+				var c worker.Config
+				var err error
+				c.Admission.Partition, err = admission.ParsePartitionSource(tt.here)
+				require.NoError(t, err)
+				other, err := worker.NewPipeline(c, w.store, worker.HandlerFunc(handle))
+				require.NoError(t, err)
+				w.review = deadletter.NewReviewer(w.broker(), other, w.ledger, w.settings)
+				item, err := w.review.Find(t.Context(), n)
+				require.NoError(t, err)
+				require.Equal(t, deadletter.OtherSettings, item.Verdict.Kind)
+				require.Contains(t, item.Verdict.Meaning(), "WORKER_PARTITION")
+				require.Equal(t, deadletter.Refused, w.act(order(deadletter.Reprocess), n)[0].Result)
+				require.Zero(t, w.mem.Len())
+			})
+		})
+	}
 }

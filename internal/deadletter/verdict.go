@@ -132,7 +132,7 @@ func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
 		return Verdict{Kind: Unreadable, Reason: reason.UnsupportedBody, Detail: "Part of the message is in a form that this program cannot read: " + strings.Join(l.Damage, "; ") + "."}
 	}
 	if r.Admitted || r.Cause == worker.CauseRefused {
-		if detail := otherSettings(l, r.Commit.DocumentID); detail != "" {
+		if detail := otherSettings(l, r.Commit); detail != "" {
 			return Verdict{Kind: OtherSettings, Detail: detail}
 		}
 	}

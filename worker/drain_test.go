@@ -32,18 +32,18 @@ func TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish(t *testing.T) {
 		{name: "idle", within: 3 * time.Second},
 		{name: "work that fits is finished", before: func(e *env) { e.sendOrdersQuietly(5) },
 			handle: pausing(10 * time.Second), within: 13 * time.Second, stored: 5},
-		{name: "work that does not fit is given back", before: func(e *env) { e.sendOrdersQuietly(5) },
+		{name: "work that does not fit is abandoned", before: func(e *env) { e.sendOrdersQuietly(5) },
 			handle: pausing(5 * time.Minute), within: 27 * time.Second, active: 5},
-		{name: "work that ignores its context is given back", before: func(e *env) { e.sendOrdersQuietly(5) },
+		{name: "work that ignores its context is abandoned", before: func(e *env) { e.sendOrdersQuietly(5) },
 			handle: func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 				time.Sleep(time.Hour - time.Minute)
 				return order(ctx, m)
 			}, within: 28 * time.Second, active: 5},
-		{name: "messages that wait for a retry are given back at once", before: func(e *env) { e.sendOrdersQuietly(5) },
+		{name: "messages that wait for a retry are abandoned at once", before: func(e *env) { e.sendOrdersQuietly(5) },
 			handle: func(context.Context, worker.Message) (worker.Effects, error) {
 				return worker.Effects{}, worker.RetryAfter(5*time.Minute, errors.New("later"))
 			}, within: 3 * time.Second, active: 5},
-		{name: "messages that wait for the store are given back at once", before: func(e *env) {
+		{name: "messages that wait for the store are abandoned at once", before: func(e *env) {
 			e.sendOrdersQuietly(5)
 			e.store.OnCommit(func(int, worker.Commit) *storetest.Fault { return &storetest.Fault{Err: unavailable} })
 			e.store.OnReady(func(n int) error {

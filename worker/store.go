@@ -16,8 +16,8 @@ type Store interface {
 	Commit(ctx context.Context, c Commit) (Outcome, error)
 	// Find returns the record of a document id in a partition, or ErrNotFound. An empty partition is the document id's own.
 	Find(ctx context.Context, partition, documentID string) (Record, error)
-	// Read returns a document of a partition by its own id, or ErrNotFound. It sees every commit that this store has made
-	// or read before.
+	// Read returns a document of a partition by its own id, or ErrNotFound. It may be behind: the ETag of what it
+	// returns protects a change, so that the handler runs again when a newer version is stored.
 	Read(ctx context.Context, partition, id string) (State, error)
 	// Ready reports whether the store can be used at all: nil, or an [UnavailableError] or [MisconfiguredError]. It is
 	// called rarely, and by one goroutine at a time.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,28 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
+// sharedBuffer is written by the goroutine that sums up while the test reads.
+type sharedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *sharedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *sharedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
 func TestOutcomesAreSummedUpOnceAMinuteWhileAnythingHappens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var out sharedBuffer
 		c := config{logLevel: "info", logFormat: "json"}
 		s := newSummary(c.logger(&out), c)
 		stop := s.start()

@@ -10,16 +10,16 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// An Command says what is to be done with a letter, and who wants it.
+// A Command says what is to be done with a message, and who wants it.
 type Command struct {
 	Action Action
 	Choice Choice
 	// Actor is who acts, and Why the reason that was given. Both are needed.
 	Actor, Why string
-	// Plan is the plan of which this is a part, and Step what the plan says of the letter. Step is nil for a single action.
+	// Plan is the plan of which this is a part, and Step what the plan says of the message. Step is nil for a single action.
 	Plan string
 	Step *PlanStep
-	// Expect is the verdict that the person saw who gave the order. The letter is skipped when it has another one now. Empty
+	// Expect is the verdict that the person saw who gave the command. The message is skipped when it has another one now. Empty
 	// accepts any.
 	Expect Kind
 
@@ -37,7 +37,7 @@ type Command struct {
 	queueEnd int64
 }
 
-// A Result is a word for what came of an order.
+// A Result is what came of a command.
 type Result string
 
 // The results. Only the first four mean that the dead letter is removed.
@@ -50,7 +50,7 @@ const (
 	Resubmitted Result = "resubmitted"
 	// Discarded: the dead letter was removed.
 	Discarded Result = "discarded"
-	// Skipped: nothing was done, since something other is true of the letter than was expected.
+	// Skipped: nothing was done, since something other is true of the message than was expected.
 	Skipped Result = "skipped"
 	// Refused: nothing was done, since it would have been of no use or done harm.
 	Refused Result = "refused"
@@ -66,7 +66,7 @@ const (
 	StoreDown Result = "store-unavailable"
 	// Broken: a step failed, and the dead letter is where it was.
 	Broken Result = "failed"
-	// WouldAct: the action would be carried out. Only [Reviewer.Foresee] says so.
+	// WouldAct: the action would be carried out. Only [Reviewer.DryRun] says so.
 	WouldAct Result = "would-act"
 	// Uncertain: the action had its effect, but nobody knows whether the dead letter is removed.
 	Uncertain Result = "uncertain"
@@ -77,7 +77,7 @@ func (r Result) Removed() bool {
 	return r == Applied || r == Duplicate || r == Resubmitted || r == Discarded
 }
 
-// An Outcome says what came of an order for one letter.
+// An Outcome says what came of a command for one message.
 type Outcome struct {
 	Sequence  int64   `json:"sequence"`
 	MessageID string  `json:"messageId,omitempty"`
@@ -93,11 +93,11 @@ type Outcome struct {
 // unsettled bounds what is still done once the outcome of an action is known, also when the caller has given up.
 const unsettled = 20 * time.Second
 
-// remover removes a letter that is locked.
+// remover removes a message that is locked.
 type remover func(ctx context.Context) error
 
-// act carries out an order on a locked letter, in this order: look, write down the intention, have the effect, remove the
-// letter, write down the outcome. It removes nothing when ctx ends before the effect, and finishes once the effect was had.
+// act carries out a command on a locked message, in this order: look, write down the intention, have the effect, remove the
+// message, write down the outcome. It removes nothing when ctx ends before the effect, and finishes once the effect was had.
 func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove remover) Outcome {
 	out := Outcome{Sequence: l.Sequence, Action: o.Action}
 	out.MessageID, _ = l.MessageID()
@@ -169,7 +169,7 @@ func (o Outcome) with(r Result, detail string) Outcome {
 }
 
 // check compares what is true now with what was expected, and asks whether the action makes sense. It reports whether the
-// order ends here.
+// command ends here.
 func (r *Reviewer) check(o Command, item Item, out Outcome) (Outcome, bool) {
 	v := item.Verdict
 	switch {
@@ -182,7 +182,7 @@ func (r *Reviewer) check(o Command, item Item, out Outcome) (Outcome, bool) {
 	case otherContent(o, item):
 		return out.with(Skipped, "It is not the message that the plan was made for."), true
 	}
-	offer := OfferOf(o.Action, item.Letter, v, r.settings, o.Choice, time.Now())
+	offer := OfferOf(o.Action, item.DeadLetter, v, r.settings, o.Choice, time.Now())
 	switch {
 	case offer.Refused != "":
 		return out.with(Refused, offer.Refused), true
@@ -200,7 +200,7 @@ func (o Command) expected() Kind {
 }
 
 // changed reports whether something else is true now than was expected. A message that was to be reprocessed and has been
-// applied since, perhaps by an earlier try of this very order, is what was wanted: reprocessing it only finishes.
+// applied since, perhaps by an earlier try of this very command, is what was wanted: reprocessing it only finishes.
 func changed(o Command, v Verdict) bool {
 	want := o.expected()
 	if want == "" || want == v.Kind {
@@ -215,11 +215,11 @@ func otherContent(o Command, item Item) bool {
 	if o.Step == nil {
 		return false
 	}
-	id, _ := item.Letter.MessageID()
-	return o.Step.MessageID != id || !o.Step.EnqueuedAt.Equal(item.Letter.EnqueuedAt)
+	id, _ := item.DeadLetter.MessageID()
+	return o.Step.MessageID != id || !o.Step.EnqueuedAt.Equal(item.DeadLetter.EnqueuedAt)
 }
 
-// effect does what the action is about, and reports whether it was done. When it was not, the letter must stay.
+// effect does what the action is about, and reports whether it was done. When it was not, the message must stay.
 func (r *Reviewer) effect(ctx context.Context, o Command, e Entry, l *DeadLetter, out Outcome) (Outcome, bool) {
 	switch o.Action {
 	case Reprocess:
@@ -278,7 +278,7 @@ func (r *Reviewer) send(ctx context.Context, o Command, e Entry, l *DeadLetter, 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsettled)
 	defer cancel()
 	if err := r.record(ctx, e, Sent, string(Resubmitted), detail); err != nil {
-		// The copy is on its way. Removing the letter loses nothing, and the intention stands in the ledger.
+		// The copy is on its way. Removing the message loses nothing, and the intention is in the ledger.
 		detail = "The copy was sent, and recording it failed: " + err.Error()
 	}
 	return out.with(Resubmitted, detail), true
@@ -292,7 +292,7 @@ func (r *Reviewer) sendCopy(ctx context.Context, o Command, l *DeadLetter, plain
 	return r.broker.Send(ctx, encoded)
 }
 
-// finish removes the letter after the effect, and writes down the outcome. The caller may have given up meanwhile.
+// finish removes the message after the effect, and writes down the outcome. The caller may have given up meanwhile.
 func (r *Reviewer) finish(ctx context.Context, e Entry, out Outcome, remove remover) Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsettled)
 	defer cancel()
@@ -320,8 +320,8 @@ func leftDetail(r Result, where string, err error) string {
 	return fmt.Sprintf("%s, but the dead letter %s (%v). Do it again: that only finishes.", done, where, err)
 }
 
-// remove removes a letter and believes no answer but a clear one: when the answer is lost or the lock is, it looks whether
-// the letter is still there. Left reports of an error that it is.
+// remove removes a message and believes no answer but a clear one: when the answer is lost or the lock is, it looks whether
+// the message is still there. Left reports of an error that it is.
 func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (left bool, err error) {
 	if err = remove(ctx); err == nil {
 		return false, nil
@@ -333,7 +333,7 @@ func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (
 		}
 	}
 	_, peekErr := r.peekOne(ctx, sequence)
-	if errors.Is(peekErr, ErrNoLetter) {
+	if errors.Is(peekErr, ErrAbsent) {
 		return false, nil
 	}
 	return peekErr == nil, err
@@ -343,7 +343,7 @@ func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (
 const maxLedgerText = 256
 
 func (r *Reviewer) entry(o Command, item Item) Entry {
-	l, v := item.Letter, item.Verdict
+	l, v := item.DeadLetter, item.Verdict
 	id, _ := l.MessageID()
 	return Entry{
 		SentHash: sentHash(o, l), ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue, Program: r.settings.Program,
@@ -366,6 +366,6 @@ func (r *Reviewer) record(ctx context.Context, e Entry, s State, result, detail 
 func (r *Reviewer) recordFailure(ctx context.Context, e Entry, out Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsettled)
 	defer cancel()
-	// The intention is on record, and the letter is where it was: when this fails too, nothing is lost but the sentence.
+	// The intention is on record, and the message is where it was: when this fails too, nothing is lost but the sentence.
 	_ = r.record(ctx, e, Failed, string(out.Result), out.Detail)
 }

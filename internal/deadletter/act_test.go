@@ -21,7 +21,7 @@ import (
 func TestReprocessAppliesAndThenRemoves(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("MaxDeliveryCountExceeded", message("m1", `{"a":1}`))
-		out := w.act(order(deadletter.Reprocess), n)
+		out := w.act(command(deadletter.Reprocess), n)
 		require.Equal(t, []deadletter.Outcome{{Sequence: n, MessageID: "m1", Action: deadletter.Reprocess, Verdict: deadletter.NeverApplied, Result: deadletter.Applied, Charge: 6}}, out)
 		require.Equal(t, 1, w.mem.Creations("m1"))
 		require.Zero(t, w.count("orders").Total(), "nothing was sent, and the dead letter is gone")
@@ -32,7 +32,7 @@ func TestReprocessAppliesAndThenRemoves(t *testing.T) {
 		require.Equal(t, deadletter.NeverApplied, e.Verdict)
 		require.NotEmpty(t, e.ArrivedHash)
 		require.Equal(t, "MaxDeliveryCountExceeded", e.Reason)
-		again := w.act(order(deadletter.Reprocess), n)
+		again := w.act(command(deadletter.Reprocess), n)
 		require.Equal(t, deadletter.Absent, again[0].Result)
 	})
 }
@@ -41,7 +41,7 @@ func TestReprocessOfAnAppliedMessageOnlyRemoves(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		w.apply("m1", `{"a":1}`)
 		n := w.bury("X", message("m1", `{"a":1.0}`))
-		require.Equal(t, deadletter.Duplicate, w.act(order(deadletter.Reprocess), n)[0].Result)
+		require.Equal(t, deadletter.Duplicate, w.act(command(deadletter.Reprocess), n)[0].Result)
 		require.Equal(t, 1, w.mem.Creations("m1"))
 		require.Zero(t, w.count(dead).Total())
 	})
@@ -53,11 +53,11 @@ func TestWhatTheWorkerWouldNotApplyStays(t *testing.T) {
 		taken := w.bury("ContentConflict", message("taken", `{"a":2}`))
 		broken := w.bury("NotJSON", message("broken", `no`))
 		rejected := w.bury("TestRejects", message("rejected", `{"Reject":"for the test"}`))
-		for _, out := range w.act(order(deadletter.Reprocess), taken, broken) {
+		for _, out := range w.act(command(deadletter.Reprocess), taken, broken) {
 			require.Equal(t, deadletter.Refused, out.Result)
 			require.NotEmpty(t, out.Detail)
 		}
-		out := w.act(order(deadletter.Reprocess), rejected)[0]
+		out := w.act(command(deadletter.Reprocess), rejected)[0]
 		require.Equal(t, deadletter.Rejected, out.Result)
 		require.Equal(t, "TestRejects: for the test", out.Detail)
 		require.Equal(t, servicebus.Counts{Active: 3, Bytes: w.count(dead).Bytes}, w.count(dead), "each is free for others again")
@@ -72,11 +72,11 @@ func TestDiscardRecordsFirst(t *testing.T) {
 		w.apply("m1", `{"a":1}`)
 		n := w.bury("X", message("m1", `{"a":1}`))
 		w.ledger.fail = func(deadletter.Entry) error { return errTest }
-		out := w.act(order(deadletter.Discard), n)[0]
+		out := w.act(command(deadletter.Discard), n)[0]
 		require.Equal(t, deadletter.Broken, out.Result)
 		require.Equal(t, 1, w.count(dead).Active, "what cannot be recorded is not done")
 		w.ledger.fail = nil
-		require.Equal(t, deadletter.Discarded, w.act(order(deadletter.Discard), n)[0].Result)
+		require.Equal(t, deadletter.Discarded, w.act(command(deadletter.Discard), n)[0].Result)
 		require.Zero(t, w.count(dead).Total())
 	})
 }
@@ -84,10 +84,10 @@ func TestDiscardRecordsFirst(t *testing.T) {
 func TestDiscardOfWhatWasNotAppliedNeedsAnAcknowledgement(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
-		out := w.act(order(deadletter.Discard), n)[0]
+		out := w.act(command(deadletter.Discard), n)[0]
 		require.Equal(t, deadletter.Refused, out.Result)
 		require.Contains(t, out.Detail, "lost for good")
-		o := order(deadletter.Discard)
+		o := command(deadletter.Discard)
 		o.Choice.Acknowledged = true
 		require.Equal(t, deadletter.Discarded, w.act(o, n)[0].Result)
 		require.Zero(t, w.mem.Len())
@@ -98,7 +98,7 @@ func TestNothingIsDoneWithoutALedger(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		review := deadletter.NewReviewer(w.broker(), w.pipeline, nil, w.settings)
-		s, err := review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess)}, n)
+		s, err := review.Act(t.Context(), deadletter.Application{Command: command(deadletter.Reprocess)}, n)
 		require.NoError(t, err)
 		require.Equal(t, map[deadletter.Result]int{deadletter.Broken: 1}, s.Counts)
 		require.Zero(t, w.mem.Len())
@@ -109,12 +109,12 @@ func TestWhatChangedSinceItWasSeenIsSkipped(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		w.apply("m1", `{"a":2}`)
-		o := order(deadletter.Reprocess)
+		o := command(deadletter.Reprocess)
 		o.Expect = deadletter.NeverApplied
 		out := w.act(o, n)[0]
 		require.Equal(t, deadletter.Skipped, out.Result)
 		require.Equal(t, "It was never applied when this was decided and is conflict now.", out.Detail)
-		o = order(deadletter.Discard)
+		o = command(deadletter.Discard)
 		o.Expect = deadletter.AlreadyApplied
 		require.Equal(t, deadletter.Skipped, w.act(o, n)[0].Result)
 		require.Equal(t, 1, w.count(dead).Active)
@@ -146,7 +146,7 @@ func TestResubmitSendsTheSameMessage(t *testing.T) {
 		for id, body := range bodies {
 			sequences = append(sequences, w.bury("BodyNotObject", resubmittable(id, body)))
 		}
-		for _, out := range w.act(order(deadletter.Resubmit), sequences...) {
+		for _, out := range w.act(command(deadletter.Resubmit), sequences...) {
 			require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 			require.Equal(t, []deadletter.State{deadletter.Intended, deadletter.Sent, deadletter.Done}, w.ledger.states(out.Sequence))
 		}
@@ -177,12 +177,12 @@ func TestResubmitIsRefusedWhileDuplicateDetectionRemembers(t *testing.T) {
 	inBubble(t, setup{queue: detect, settings: func(s *deadletter.Settings) { s.Duplicates = tenMin }}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		time.Sleep(5 * time.Minute)
-		out := w.act(order(deadletter.Resubmit), n)[0]
+		out := w.act(command(deadletter.Resubmit), n)[0]
 		require.Equal(t, deadletter.Refused, out.Result)
 		require.Contains(t, out.Detail, "Duplicate detection remembers")
 		require.Equal(t, 1, w.count(dead).Active)
 		time.Sleep(5*time.Minute + time.Second)
-		require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), n)[0].Result)
+		require.Equal(t, deadletter.Resubmitted, w.act(command(deadletter.Resubmit), n)[0].Result)
 		require.Equal(t, 1, w.count("orders").Active, "the broker has taken it")
 	})
 }
@@ -194,9 +194,9 @@ func TestResubmitOfAnExpiredMessageNeedsANewTimeToLive(t *testing.T) {
 		n, err := w.SendEncoded("orders", encode(t, m))
 		require.NoError(t, err)
 		time.Sleep(24 * time.Hour)
-		require.Equal(t, "TTLExpiredException", w.list(deadletter.Filter{})[0].Letter.Reason())
-		require.Equal(t, deadletter.Refused, w.act(order(deadletter.Resubmit), n)[0].Result)
-		o := order(deadletter.Resubmit)
+		require.Equal(t, "TTLExpiredException", w.list(deadletter.Filter{})[0].DeadLetter.Reason())
+		require.Equal(t, deadletter.Refused, w.act(command(deadletter.Resubmit), n)[0].Result)
+		o := command(deadletter.Resubmit)
 		o.Choice.NewTTL = time.Hour
 		require.Equal(t, deadletter.Resubmitted, w.act(o, n)[0].Result)
 		time.Sleep(30 * time.Minute)
@@ -218,7 +218,7 @@ func TestAMessageThatGrewTooLargeLosesWhatWasAdded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, setup{broker: func(o *servicebus.Options) { o.MaxMessageSize = limit }}, func(t *testing.T, w *world) {
 				n := w.bury(strings.Repeat("r", 4096), message("m1", `{"a":"`+strings.Repeat("x", tt.body-8)+`"}`))
-				out := w.act(order(deadletter.Resubmit), n)[0]
+				out := w.act(command(deadletter.Resubmit), n)[0]
 				require.Equal(t, tt.want, out.Result, out.Detail)
 				for _, m := range w.messages("orders") {
 					_, counted := m.Message.ApplicationProperties[deadletter.PropertyResubmitCount]
@@ -227,7 +227,7 @@ func TestAMessageThatGrewTooLargeLosesWhatWasAdded(t *testing.T) {
 				if tt.want == deadletter.Refused {
 					require.Contains(t, out.Detail, "Reprocess it in place")
 					require.Equal(t, 1, w.count(dead).Active)
-					require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+					require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result)
 				}
 			})
 		})
@@ -238,7 +238,7 @@ func TestASendWithoutAnAnswerRemovesNothing(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		w.faults.Add(fault.On(history.Send).After(fault.DropReply()))
-		out := w.act(order(deadletter.Resubmit), n)[0]
+		out := w.act(command(deadletter.Resubmit), n)[0]
 		require.Equal(t, deadletter.Broken, out.Result)
 		require.Equal(t, 1, w.count("orders").Active, "the copy was taken")
 		require.Equal(t, 1, w.count(dead).Total())
@@ -256,7 +256,7 @@ func TestALostAnswerToTheRemovalIsFoundOut(t *testing.T) {
 			inBubble(t, setup{}, func(t *testing.T, w *world) {
 				n := w.bury("X", message("m1", `{"a":1}`))
 				w.faults.Add(rule)
-				require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+				require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result)
 				require.Zero(t, w.count(dead).Total())
 				require.Equal(t, []deadletter.State{deadletter.Intended, deadletter.Done}, w.ledger.states(n))
 			})
@@ -268,12 +268,12 @@ func TestARemovalThatDoesNotWorkIsSaidToBeUndone(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		w.faults.Add(fault.On(history.Complete).Always().Before(fault.Reply(500, 0)))
-		out := w.act(order(deadletter.Reprocess), n)[0]
+		out := w.act(command(deadletter.Reprocess), n)[0]
 		require.Equal(t, deadletter.Broken, out.Result)
 		require.Contains(t, out.Detail, "The documents are stored, but the dead letter is still there")
 		require.Equal(t, []deadletter.State{deadletter.Intended, deadletter.Failed}, w.ledger.states(n))
 		w.faults.Clear()
-		require.Equal(t, deadletter.Duplicate, w.act(order(deadletter.Reprocess), n)[0].Result, "doing it again only finishes")
+		require.Equal(t, deadletter.Duplicate, w.act(command(deadletter.Reprocess), n)[0].Result, "doing it again only finishes")
 	})
 }
 
@@ -281,9 +281,9 @@ func TestAnUnfinishedResubmitIsFinishedAndNotRepeated(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		w.faults.Add(fault.On(history.Complete).Always().Before(fault.Reply(500, 0)))
-		require.Equal(t, deadletter.Broken, w.act(order(deadletter.Resubmit), n)[0].Result)
+		require.Equal(t, deadletter.Broken, w.act(command(deadletter.Resubmit), n)[0].Result)
 		w.faults.Clear()
-		out := w.act(order(deadletter.Resubmit), n)[0]
+		out := w.act(command(deadletter.Resubmit), n)[0]
 		require.Equal(t, deadletter.Resubmitted, out.Result)
 		require.Contains(t, out.Detail, "was sent at")
 		require.Equal(t, 1, w.count("orders").Active, "one copy")
@@ -299,7 +299,7 @@ func TestOneOfManyIsReachedAndTheOthersLoseNothing(t *testing.T) {
 			require.NoError(t, err)
 		}
 		w.buryAll("X")
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), 500)[0].Result)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), 500)[0].Result)
 		require.Equal(t, servicebus.Counts{Active: n - 1, Bytes: w.count(dead).Bytes}, w.count(dead))
 		left, err := w.Messages(dead)
 		require.NoError(t, err)
@@ -311,14 +311,14 @@ func TestOneOfManyIsReachedAndTheOthersLoseNothing(t *testing.T) {
 	})
 }
 
-func TestASweepThatWouldHoldTooMuchStops(t *testing.T) {
+func TestAScanThatWouldLockTooMuchStops(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		for i := range 300 {
 			_, err := w.SendEncoded("orders", encode(t, message(fmt.Sprint(i), `{"a":1}`)))
 			require.NoError(t, err)
 		}
 		w.buryAll("X")
-		_, err := w.review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess), Pace: deadletter.Pace{LockLimit: 100}}, 290)
+		_, err := w.review.Act(t.Context(), deadletter.Application{Command: command(deadletter.Reprocess), Pace: deadletter.Pace{LockLimit: 100}}, 290)
 		require.ErrorIs(t, err, deadletter.ErrLockLimit)
 		require.Equal(t, 300, w.count(dead).Active)
 	})
@@ -331,7 +331,7 @@ func TestLocksAreKeptThroughASlowStore(t *testing.T) {
 		w.store.Down(&worker.UnavailableError{Cause: errors.New("503")})
 		w.patience = 20 * time.Minute
 		done := make(chan []deadletter.Outcome)
-		go func() { done <- w.act(order(deadletter.Reprocess), n) }()
+		go func() { done <- w.act(command(deadletter.Reprocess), n) }()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		require.Equal(t, 2, w.count(dead).Locked, "it waits for the store with everything held")
@@ -339,11 +339,11 @@ func TestLocksAreKeptThroughASlowStore(t *testing.T) {
 		require.Equal(t, deadletter.Applied, (<-done)[0].Result)
 		require.Zero(t, w.history.Count(func(e history.Event) bool { return e.Op == history.LockExpired }))
 		require.Equal(t, 1, w.count(dead).Active)
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), first)[0].Result)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), first)[0].Result)
 	})
 }
 
-func TestALetterThatSomebodyElseHoldsIsWaitedForAndThenLeft(t *testing.T) {
+func TestAMessageThatSomebodyElseHoldsIsWaitedForAndThenLeft(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		other := w.broker()
@@ -351,7 +351,7 @@ func TestALetterThatSomebodyElseHoldsIsWaitedForAndThenLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, held, 1)
 		require.NoError(t, other.Unlock(t.Context()))
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result, "its lock ends within the patience")
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result, "its lock ends within the patience")
 
 		n = w.bury("X", message("m2", `{"a":1}`))
 		held, err = other.Lock(t.Context(), 1, time.Second)
@@ -367,7 +367,7 @@ func TestALetterThatSomebodyElseHoldsIsWaitedForAndThenLeft(t *testing.T) {
 				}
 			}
 		}()
-		out := w.act(order(deadletter.Reprocess), n)[0]
+		out := w.act(command(deadletter.Reprocess), n)[0]
 		close(stop)
 		require.Equal(t, deadletter.Locked, out.Result)
 		require.Equal(t, 1, w.count(dead).Total())
@@ -381,7 +381,7 @@ func TestTwoPeopleDoNotDoItTwice(t *testing.T) {
 		for range 2 {
 			review := w.reviewer()
 			go func() {
-				_, err := review.Act(t.Context(), deadletter.Application{Command: order(deadletter.Reprocess), Outcome: func(o deadletter.Outcome) { results <- o.Result }}, n)
+				_, err := review.Act(t.Context(), deadletter.Application{Command: command(deadletter.Reprocess), Outcome: func(o deadletter.Outcome) { results <- o.Result }}, n)
 				if err != nil {
 					results <- deadletter.Broken
 				}

@@ -26,7 +26,7 @@ func ParseAction(text string) (Action, bool) {
 	return a, slices.Contains([]Action{Reprocess, Resubmit, Discard}, a)
 }
 
-// An Offer says what one action would do to one letter.
+// An Offer says what one action would do to one message.
 type Offer struct {
 	Action Action
 	// Label is the text of a button.
@@ -74,7 +74,7 @@ func Offers(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) []Off
 	return offers
 }
 
-// OfferOf says what one action would do to a letter. It is a pure function; the size of a resubmitted copy is checked only
+// OfferOf says what one action would do to a message. It is a pure function; the size of a resubmitted copy is checked only
 // when it is made.
 func OfferOf(a Action, l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) Offer {
 	var o Offer
@@ -130,7 +130,7 @@ func offerDiscard(v Verdict) Offer {
 
 func forgottenWarning(v Verdict) string {
 	if v.Gone {
-		return "A document was stored under this key when the message was dead-lettered, and is gone. If its order was made and moved elsewhere, this makes it a second time."
+		return "A document was stored under this key when the message was dead-lettered, and is gone. If its documents were stored and moved elsewhere, this makes it a second time."
 	}
 	return "This message is older than keys are remembered. If it was applied long ago, this applies it a second time."
 }
@@ -143,7 +143,7 @@ func staysSentence(v Verdict, doing string) string {
 	case Unreadable:
 		return doing + " cannot help: the worker cannot read this message, so it would come straight back. Export it, fix it, and import it."
 	case Incomplete:
-		return doing + " cannot help: the stored order lacks documents that no retry adds. Restore them by hand."
+		return doing + " cannot help: what is stored lacks documents that no retry adds. Restore them by hand."
 	case HashMissing:
 		return doing + " cannot help: what is stored carries no hash to compare by. Compare the two by hand."
 	case OtherKey:

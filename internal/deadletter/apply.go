@@ -13,21 +13,21 @@ import (
 	"github.com/orderworker/orderworker/internal/backoff"
 )
 
-// Pace says how fast many letters are dealt with, and when to stop.
+// Pace says how fast many messages are dealt with, and when to stop.
 type Pace struct {
-	// Rate is how many letters are begun in a second. Zero is no bound.
+	// Rate is how many messages are begun in a second. Zero is no bound.
 	Rate float64
 	// Canary are the sizes of the first groups. A group is begun when the one before is done; the size grows only while
-	// every letter came out as it should, and starts again at the first when one did not. The last size is used for the
+	// every message came out as it should, and starts again at the first when one did not. The last size is used for the
 	// rest. Defaults to 1, 5, 20, 100.
 	Canary []int
-	// Concurrency is how many letters of a group are dealt with at a time. Defaults to 8.
+	// Concurrency is how many messages of a group are dealt with at a time. Defaults to 8.
 	Concurrency int
-	// MaxFailures stops everything when so many letters did not come out as they should. Defaults to 10.
+	// MaxFailures stops everything when so many messages did not come out as they should. Defaults to 10.
 	MaxFailures int
-	// LockLimit bounds the other letters that are kept locked meanwhile. Defaults to [DefaultLockLimit].
+	// LockLimit bounds the other messages that are kept locked meanwhile. Defaults to [DefaultLockLimit].
 	LockLimit int
-	// Patience is how long to wait for letters that somebody else holds, such as an earlier run that was killed. Defaults to
+	// Patience is how long to wait for messages that somebody else holds, such as an earlier run that was killed. Defaults to
 	// the lock duration and five seconds more.
 	Patience time.Duration
 }
@@ -76,17 +76,17 @@ func (s Summary) Settled() int {
 	return n
 }
 
-// Failed returns how many letters did not come out as they should.
+// Failed returns how many messages did not come out as they should.
 func (s Summary) Failed() int {
 	return s.Counts[Broken] + s.Counts[Uncertain] + s.Counts[Rejected] + s.Counts[NotSeen]
 }
 
-// An Application is a plan, or a few letters, to be dealt with.
+// An Application is a plan, or a few messages, to be dealt with.
 type Application struct {
 	Command Command
 	Steps   []PlanStep
 	Pace    Pace
-	// Outcome is called for every letter when its outcome is known, and Progress with it and at every pause, both from one
+	// Outcome is called for every message when its outcome is known, and Progress with it and at every pause, both from one
 	// goroutine at a time. Either may be nil.
 	Outcome  func(Outcome)
 	Progress func(Progress)
@@ -94,7 +94,7 @@ type Application struct {
 
 // Apply carries out the steps in their order and returns when each has an outcome, or why it stopped. When ctx ends it
 // begins nothing more, finishes what it has begun, and gives every lock back. To go on, apply the same plan again: what is
-// done is done, and its letters are gone.
+// done is done, and its messages are gone.
 func (r *Reviewer) Apply(ctx context.Context, a Application) (Summary, error) {
 	run := r.newRun(a)
 	if err := run.prepare(ctx); err != nil {
@@ -132,13 +132,13 @@ type run struct {
 	queueEnd int64
 	locks    *lockRange
 	tail     tail
-	begin    time.Time // when the next letter may be begun
+	begin    time.Time // when the next message may be begun
 
 	mu      sync.Mutex
 	summary Summary // guarded by mu
 }
 
-// prepare finds out which letters are still there, and what an earlier run has sent of them.
+// prepare finds out which messages are still there, and what an earlier run has sent of them.
 func (r *run) prepare(ctx context.Context) error {
 	if len(r.Steps) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (r *run) prepare(ctx context.Context) error {
 		if r.sent, r.seen, err = r.loadSent(ctx, ""); err != nil {
 			return err
 		}
-		// Letters that came later say what duplicate detection remembers.
+		// Messages that came later say what duplicate detection remembers.
 		r.tail, last = newTail(last), 0
 		if r.queueEnd, err = r.Reviewer.queueEnd(ctx); err != nil {
 			return err
@@ -175,15 +175,15 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// present returns which of the letters of a range are there, and of each why no sweep can meet it, or "". It notes what it
+// present returns which of the messages of a range are there, and of each why it cannot be locked, or "". It notes what it
 // sees for a resubmit.
 func (r *run) present(ctx context.Context, first, last int64) (map[int64]string, error) {
 	there := map[int64]string{}
-	for letters, err := range r.Letters(ctx, first, last) {
+	for messages, err := range r.Pages(ctx, first, last) {
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range letters {
+		for _, l := range messages {
 			if id, _ := l.MessageID(); r.seen != nil {
 				r.seen.note(id, l.EnqueuedAt, l.Sequence, time.Now())
 			}
@@ -207,10 +207,10 @@ func absent(s PlanStep) Outcome {
 func (r *run) stages(ctx context.Context) error {
 	stage, lastMet := 0, time.Now()
 	for ctx.Err() == nil && r.locks.open() > 0 {
-		letters, err := r.locks.next(ctx, r.Pace.Canary[min(stage, len(r.Pace.Canary)-1)])
+		messages, err := r.locks.next(ctx, r.Pace.Canary[min(stage, len(r.Pace.Canary)-1)])
 		failures := r.summary.Failed()
-		if len(letters) > 0 {
-			r.group(ctx, letters)
+		if len(messages) > 0 {
+			r.group(ctx, messages)
 			lastMet = time.Now()
 		}
 		if err != nil {
@@ -227,7 +227,7 @@ func (r *run) stages(ctx context.Context) error {
 		if r.summary.Failed() > failures || r.tail.news() {
 			stage = 0
 		}
-		if len(letters) == 0 && !r.await(ctx, lastMet) {
+		if len(messages) == 0 && !r.await(ctx, lastMet) {
 			return nil
 		}
 	}
@@ -245,7 +245,7 @@ func (r *run) tooMany() string {
 	return fmt.Sprintf("%d failed", failed)
 }
 
-// await deals with wanted letters that the broker does not hand out: they are gone, or somebody holds them. It reports
+// await deals with wanted messages that the broker does not hand out: they are gone, or somebody holds them. It reports
 // whether to go on looking.
 func (r *run) await(ctx context.Context, lastMet time.Time) bool {
 	missing := r.locks.missing()
@@ -276,10 +276,10 @@ func (r *run) await(ctx context.Context, lastMet time.Time) bool {
 	return waiting > 0
 }
 
-// group deals with the letters of one group, and tries those again for which the store was down.
-func (r *run) group(ctx context.Context, letters []int64) {
+// group deals with the messages of one group, and tries those again for which the store was down.
+func (r *run) group(ctx context.Context, messages []int64) {
 	for try := 0; ; try++ {
-		down, wait := r.once(ctx, letters)
+		down, wait := r.once(ctx, messages)
 		if len(down) == 0 {
 			return
 		}
@@ -292,7 +292,7 @@ func (r *run) group(ctx context.Context, letters []int64) {
 		if !backoff.Sleep(ctx, wait) {
 			return
 		}
-		letters = down
+		messages = down
 	}
 }
 
@@ -309,15 +309,15 @@ func storeBackoff() backoff.Policy {
 	return backoff.Policy{Base: time.Second, Max: 30 * time.Second, Floor: 250 * time.Millisecond}
 }
 
-// once deals with each letter once. It returns those for which the store was down, and how long it asked to wait. Letters
-// of one key follow each other in the order in which they came, so that the first of several versions is the one that
-// stands.
-func (r *run) once(ctx context.Context, letters []int64) (down []int64, wait time.Duration) {
+// once deals with each message once. It returns those for which the store was down, and how long it asked to wait. Messages
+// of one key follow each other in the order in which they came, so that the first of several versions is
+// stored.
+func (r *run) once(ctx context.Context, messages []int64) (down []int64, wait time.Duration) {
 	slots := make(chan struct{}, r.Pace.Concurrency)
 	before := queues{}
 	var work sync.WaitGroup
-	slices.Sort(letters)
-	for _, n := range letters {
+	slices.Sort(messages)
+	for _, n := range messages {
 		slots <- struct{}{}
 		if !r.paced(ctx) {
 			<-slots
@@ -349,7 +349,7 @@ func (r *run) once(ctx context.Context, letters []int64) (down []int64, wait tim
 // keyOf is what messages of one key have in common: the id of the document, or the MessageId where no plan says more.
 func (r *run) keyOf(s PlanStep) string { return cmp.Or(s.DocumentID, s.MessageID) }
 
-// paced waits for the turn of the next letter, and reports whether there is one.
+// paced waits for the turn of the next message, and reports whether there is one.
 func (r *run) paced(ctx context.Context) bool {
 	if r.Pace.Rate > 0 {
 		now := time.Now()
@@ -367,7 +367,7 @@ func (r *run) paced(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// oneTime bounds the work on one letter once it is begun.
+// oneTime bounds the work on one message once it is begun.
 const oneTime = 2 * time.Minute
 
 // one deals with a locked message to its end, also when the caller gives up meanwhile. What the message says is peeked: a delivery
@@ -385,7 +385,7 @@ func (r *run) one(ctx context.Context, sequence int64) Outcome {
 	}
 	l, err := r.peekOne(ctx, sequence)
 	switch {
-	case errors.Is(err, ErrNoLetter):
+	case errors.Is(err, ErrAbsent):
 		return absent(step)
 	case err != nil:
 		return absent(step).with(Broken, "The dead letter cannot be read: "+err.Error())

@@ -39,7 +39,7 @@ func (w *world) applyPlan(a deadletter.Application) deadletter.Summary {
 	return s
 }
 
-// mixed buries twelve letters of four kinds.
+// mixed buries twelve messages of four kinds.
 func (w *world) mixed() {
 	for i := range 3 {
 		w.apply(fmt.Sprint("applied", i), `{"a":1}`)
@@ -124,13 +124,13 @@ func TestAStepWhoseTruthHasChangedIsSkipped(t *testing.T) {
 		var outcomes []deadletter.Outcome
 		a := application(steps)
 		a.Outcome = func(o deadletter.Outcome) { outcomes = append(outcomes, o) }
-		var foreseen []deadletter.Outcome
-		require.NoError(t, w.review.DryRun(t.Context(), a, func(o deadletter.Outcome) { foreseen = append(foreseen, o) }))
+		var dryRun []deadletter.Outcome
+		require.NoError(t, w.review.DryRun(t.Context(), a, func(o deadletter.Outcome) { dryRun = append(dryRun, o) }))
 		s := w.applyPlan(a)
 		require.Equal(t, map[deadletter.Result]int{deadletter.Discarded: 3, deadletter.Applied: 1, deadletter.Duplicate: 1, deadletter.Skipped: 1}, s.Counts,
 			"one was applied otherwise, and one as it should be, which leaves only the dead letter to remove")
 		would := map[deadletter.Result]int{}
-		for _, o := range foreseen {
+		for _, o := range dryRun {
 			would[o.Result]++
 		}
 		require.Equal(t, map[deadletter.Result]int{deadletter.WouldAct: 5, deadletter.Skipped: 1}, would)

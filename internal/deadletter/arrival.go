@@ -83,7 +83,7 @@ func findCopy(ctx context.Context, peek func(context.Context, int64, int) ([]*De
 	id, _ := l.MessageID()
 	count, _ := l.resubmitCount()
 	for range arrivalPages {
-		page, err := peek(ctx, from, pageLetters)
+		page, err := peek(ctx, from, pageSize)
 		if err != nil || len(page) == 0 {
 			return false, err
 		}
@@ -95,7 +95,7 @@ func findCopy(ctx context.Context, peek func(context.Context, int64, int) ([]*De
 			from = max(from, m.Sequence+1)
 		}
 	}
-	return false, fmt.Errorf("more than %d messages wait", arrivalPages*pageLetters)
+	return false, fmt.Errorf("more than %d messages wait", arrivalPages*pageSize)
 }
 
 // notSeen is the outcome of a resubmit whose copy was not seen.

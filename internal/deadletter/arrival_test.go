@@ -19,14 +19,14 @@ func TestACopyThatDuplicateDetectionDropsCostsNothing(t *testing.T) {
 		require.True(t, w.settings.Duplicates.Known, "the settings say that it is off")
 		n := w.bury("X", message("m1", `{"a":1}`))
 		for range 2 { // the second time its send is on record
-			out := w.act(order(deadletter.Resubmit), n)[0]
+			out := w.act(command(deadletter.Resubmit), n)[0]
 			require.Equal(t, deadletter.NotSeen, out.Result)
 			require.False(t, out.Result.Removed())
 			require.Contains(t, out.Detail, "duplicate detection")
 			require.Equal(t, 1, w.count(dead).Total())
 		}
 		require.Equal(t, []deadletter.State{deadletter.Intended, deadletter.Sent, deadletter.Failed}, w.ledger.states(n))
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result)
 	})
 }
 
@@ -42,7 +42,7 @@ func TestACopyIsSeenWhereverItIs(t *testing.T) {
 				w.send(250)
 				broker := &sendHook{Broker: w.broker(), after: func() { meanwhile(w) }}
 				w.review = deadletter.NewReviewer(broker, w.pipeline, w.ledger, w.settings)
-				out := w.act(order(deadletter.Resubmit), n)[0]
+				out := w.act(command(deadletter.Resubmit), n)[0]
 				require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 			})
 		})

@@ -14,8 +14,8 @@ import (
 // Broker reaches a queue and its dead letters. It connects again by itself when a connection is lost; a lock outlives the
 // connection on which it was made. It is safe for concurrent use, except that one goroutine at a time may lock.
 type Broker interface {
-	// Peek returns up to most letters from a sequence number on, in the order of their numbers, and touches nothing. No
-	// letters and no error means that there are none from there on.
+	// Peek returns up to most messages from a sequence number on, in the order of their numbers, and touches nothing. No
+	// messages and no error means that there are none from there on.
 	Peek(ctx context.Context, from int64, most int) ([]*DeadLetter, error)
 	// PeekQueue is Peek for the queue to which Send sends.
 	PeekQueue(ctx context.Context, from int64, most int) ([]*DeadLetter, error)
@@ -26,10 +26,10 @@ type Broker interface {
 	Unlock(ctx context.Context) error
 	// Renew extends locks. ErrLockLost means that at least one of them is lost.
 	Renew(ctx context.Context, locks []LockToken) error
-	// Complete removes a locked letter. ErrLockLost means that this call has not removed it; an earlier call with an
+	// Complete removes a locked message. ErrLockLost means that this call has not removed it; an earlier call with an
 	// unknown outcome may have. Any other error leaves the outcome unknown.
 	Complete(ctx context.Context, lock LockToken) error
-	// Release gives locked letters back at once and without a delivery count.
+	// Release gives locked messages back at once and without a delivery count.
 	Release(ctx context.Context, locks []LockToken) error
 	// Send sends an encoded message to the queue itself, byte for byte, and returns nil only when the broker has taken it.
 	// ErrTooLarge means that it was not sent; any other error leaves that unknown.

@@ -54,7 +54,7 @@ func (i Item) Incomparable() string {
 	return ""
 }
 
-// alone is a value that stands alone. It is empty when there is none.
+// alone is a value without another one to compare it with. It is empty when there is none.
 func alone(text []byte) string {
 	return Clip(Visible(string(text[:min(len(text), 4*maxChangeText)])), maxChangeText)
 }

@@ -1,9 +1,9 @@
 // Package deadletter answers what a person must know about a dead letter: was the message applied, and what happens when
 // I press this?
 //
-// Every dead letter gets a [Verdict], computed from three sources: the message, the document that stands in the store and
+// Every dead letter gets a [Verdict], computed from three sources: the message, the document in the store and
 // the settings of the queue. The verdict says which actions are offered, refused or warned about, each with a sentence of
-// what it would do. Looking touches nothing: letters are peeked, and the store is only read.
+// what it would do. Looking touches nothing: messages are peeked, and the store is only read.
 //
 // # What the actions promise
 //
@@ -14,7 +14,7 @@
 // known; when the ledger cannot be written, nothing is done.
 //
 // A dead letter is never removed before the outcome of its action is known. A crash between two steps leaves the dead
-// letter where it was: a second run finds the order applied, or the copy sent, and only finishes. Two people who act on
+// letter where it was: a second run finds the message applied, or the copy sent, and only finishes. Two people who act on
 // one dead letter at a time do no harm: the broker's lock lets one of them in, and the store applies a key once.
 //
 // # Whose message it is

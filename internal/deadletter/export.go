@@ -20,7 +20,7 @@ type encodedLine struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// ExportLine writes a letter as one line of JSON without its newline, losing nothing but its delivery count. The line is
+// ExportLine writes a message as one line of JSON without its newline, losing nothing but its delivery count. The line is
 // one of package messagejson, which people can read and fix and the send command takes, unless something in the message
 // has no such form: then it holds the encoded message.
 func ExportLine(l *DeadLetter) ([]byte, error) {
@@ -98,12 +98,12 @@ const importGroup = 100
 // Import carries out a command on messages that were exported and do not lie in the dead letters any more, or need not: it
 // reprocesses them, or sends them to the queue, under the same rules and records as for dead letters. Nothing is removed. A
 // message that was imported before is recognised by the store, or by the record of its send.
-func (r *Reviewer) Import(ctx context.Context, a Application, letters []*DeadLetter) (Summary, error) {
+func (r *Reviewer) Import(ctx context.Context, a Application, messages []*DeadLetter) (Summary, error) {
 	a.Command.Origin, a.Command.Plan, a.Steps = originImport, "", nil
 	run := r.newRun(a)
-	run.file, run.summary.Steps = letters, len(letters)
-	numbers := make([]int64, len(letters))
-	for i, l := range letters {
+	run.file, run.summary.Steps = messages, len(messages)
+	numbers := make([]int64, len(messages))
+	for i, l := range messages {
 		id, _ := l.MessageID()
 		numbers[i] = int64(i)
 		run.steps[int64(i)] = PlanStep{Sequence: l.Sequence, Action: a.Command.Action, MessageID: id}
@@ -141,12 +141,12 @@ func (r *run) fromFile(ctx context.Context, o Command, l *DeadLetter) Outcome {
 }
 
 // DryRunImport says what [Reviewer.Import] would do with each message, and does nothing.
-func (r *Reviewer) DryRunImport(ctx context.Context, o Command, letters []*DeadLetter, yield func(Outcome)) error {
+func (r *Reviewer) DryRunImport(ctx context.Context, o Command, messages []*DeadLetter, yield func(Outcome)) error {
 	o.Origin = originImport
 	slots := make(chan struct{}, lookups)
-	for group := range slices.Chunk(letters, importGroup) {
+	for group := range slices.Chunk(messages, importGroup) {
 		for _, item := range r.examine(ctx, group, slots) {
-			yield(r.foresee(o, PlanStep{Sequence: item.Letter.Sequence, Action: o.Action}, item))
+			yield(r.wouldDo(o, PlanStep{Sequence: item.DeadLetter.Sequence, Action: o.Action}, item))
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -70,11 +70,11 @@ func TestAnImportIsAppliedOrSentOnce(t *testing.T) {
 		n := w.bury("NotJSON", message("m1", `{"a":1`))
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
-		line, err := deadletter.ExportLine(item.Letter)
+		line, err := deadletter.ExportLine(item.DeadLetter)
 		require.NoError(t, err)
 		broken, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
-		require.Equal(t, deadletter.Refused, w.dryImport(order(deadletter.Reprocess), broken).Result)
+		require.Equal(t, deadletter.Refused, w.dryImport(command(deadletter.Reprocess), broken).Result)
 
 		var fields map[string]any
 		require.NoError(t, json.Unmarshal(line, &fields))
@@ -83,14 +83,14 @@ func TestAnImportIsAppliedOrSentOnce(t *testing.T) {
 		require.NoError(t, err)
 		fixed, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
-		require.Equal(t, deadletter.WouldAct, w.dryImport(order(deadletter.Reprocess), fixed).Result)
+		require.Equal(t, deadletter.WouldAct, w.dryImport(command(deadletter.Reprocess), fixed).Result)
 		for _, want := range []deadletter.Result{deadletter.Resubmitted, deadletter.Resubmitted} {
-			out := imported(t, w.review, order(deadletter.Resubmit), fixed)
+			out := imported(t, w.review, command(deadletter.Resubmit), fixed)
 			require.Equal(t, want, out.Result, out.Detail)
 		}
 		require.Equal(t, 1, w.count("orders").Active, "the second time the first is recognised")
 		for _, want := range []deadletter.Result{deadletter.Applied, deadletter.Duplicate} {
-			out := imported(t, w.review, order(deadletter.Reprocess), fixed)
+			out := imported(t, w.review, command(deadletter.Reprocess), fixed)
 			require.Equal(t, want, out.Result, out.Detail)
 		}
 		require.Equal(t, 1, w.mem.Creations("m1"))
@@ -104,17 +104,17 @@ func TestAnImportThatWasFixedAgainIsSentAgain(t *testing.T) {
 		n := w.bury("NotJSON", message("m1", `{"a":1`))
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
-		line, err := deadletter.ExportLine(item.Letter)
+		line, err := deadletter.ExportLine(item.DeadLetter)
 		require.NoError(t, err)
-		bring := func(old, fixed string) deadletter.Outcome {
+		importFixed := func(old, fixed string) deadletter.Outcome {
 			l, err := deadletter.ImportLine([]byte(strings.Replace(string(line), old, fixed, 1)))
 			require.NoError(t, err)
-			out := imported(t, w.review, order(deadletter.Resubmit), l)
+			out := imported(t, w.review, command(deadletter.Resubmit), l)
 			return out
 		}
-		require.Equal(t, deadletter.Resubmitted, bring(`{\"a\":1`, `{\"a\":1}`).Result)
-		require.Contains(t, bring(`{\"a\":1`, `{\"a\":1}`).Detail, "is not sent again")
-		require.Empty(t, bring(`{\"a\":1`, `{\"a\":2}`).Detail, "the first fix was a mistake")
+		require.Equal(t, deadletter.Resubmitted, importFixed(`{\"a\":1`, `{\"a\":1}`).Result)
+		require.Contains(t, importFixed(`{\"a\":1`, `{\"a\":1}`).Detail, "is not sent again")
+		require.Empty(t, importFixed(`{\"a\":1`, `{\"a\":2}`).Detail, "the first fix was a mistake")
 		require.Equal(t, 2, w.count("orders").Active)
 	})
 }
@@ -128,7 +128,7 @@ func TestMessagesOfAFileWithoutAnIDAreToldApart(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			l, err := deadletter.ImportLine([]byte(`{"application_properties":{"order":"` + id + `"},"body":{"a":1}}`))
 			require.NoError(t, err)
-			out := imported(t, r, order(deadletter.Resubmit), l)
+			out := imported(t, r, command(deadletter.Resubmit), l)
 			require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
 		}
 		require.Equal(t, 2, w.count("orders").Active)
@@ -140,13 +140,13 @@ func TestASendOfAFixedMessageIsNotTakenForOneOfTheDeadLetter(t *testing.T) {
 		n := w.bury("Timeout", message("m1", `{"a":1}`))
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
-		line, err := deadletter.ExportLine(item.Letter)
+		line, err := deadletter.ExportLine(item.DeadLetter)
 		require.NoError(t, err)
 		fixed, err := deadletter.ImportLine([]byte(strings.Replace(string(line), `{\"a\":1}`, `{\"a\":2}`, 1)))
 		require.NoError(t, err)
-		out := imported(t, w.review, order(deadletter.Resubmit), fixed)
+		out := imported(t, w.review, command(deadletter.Resubmit), fixed)
 		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
-		require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), n)[0].Result)
+		require.Equal(t, deadletter.Resubmitted, w.act(command(deadletter.Resubmit), n)[0].Result)
 		require.Equal(t, 2, w.count("orders").Active, "what the dead letter says was sent too")
 	})
 }

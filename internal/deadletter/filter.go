@@ -34,8 +34,8 @@ const NoReason = "(none)"
 // reasonName is the reason by which messages are counted.
 func reasonName(l *DeadLetter) string { return cmp.Or(Clip(l.Reason(), 80), NoReason) }
 
-// MatchesLetter reports whether a message can be selected, before anything is known of its verdict.
-func (f Filter) MatchesLetter(l *DeadLetter) bool {
+// MatchesMessage reports whether a message can be selected, before anything is known of its verdict.
+func (f Filter) MatchesMessage(l *DeadLetter) bool {
 	if f.MessageID != "" {
 		if id, _ := l.MessageID(); id != f.MessageID {
 			return false
@@ -52,9 +52,9 @@ func (f Filter) MatchesLetter(l *DeadLetter) bool {
 
 // Matches reports whether a message with this verdict is selected.
 func (f Filter) Matches(i Item) bool {
-	return f.MatchesLetter(i.Letter) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, i.Verdict.Kind)) &&
+	return f.MatchesMessage(i.DeadLetter) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, i.Verdict.Kind)) &&
 		(f.Key == "" || f.Key == i.Key || f.Key == i.DocumentID) &&
-		(i.Letter.contains(f.Text) || containsFold(i.Content, f.Text))
+		(i.DeadLetter.contains(f.Text) || containsFold(i.Content, f.Text))
 }
 
 // NeedsVerdict reports whether the store must be asked to tell what is selected.

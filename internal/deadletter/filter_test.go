@@ -49,7 +49,7 @@ func TestMessagesAreFoundByTextKeyNumberAndForLackOfAReason(t *testing.T) {
 		} {
 			var got []string
 			for _, item := range w.list(tt.f) {
-				got = append(got, deadletter.Value(item.Letter.Sequence))
+				got = append(got, deadletter.Value(item.DeadLetter.Sequence))
 			}
 			require.Equal(t, tt.want, strings.Join(got, " "), name)
 		}

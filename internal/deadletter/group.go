@@ -26,7 +26,7 @@ func ParseGrouping(text string) (Grouping, error) {
 	return "", fmt.Errorf("%q is not one of verdict, reason, age", text)
 }
 
-// A Group counts the letters that have something in common.
+// A Group counts the messages that have something in common.
 type Group struct {
 	Name   string    `json:"name"`
 	Count  int       `json:"count"`
@@ -35,7 +35,7 @@ type Group struct {
 	First int64 `json:"firstSequence"`
 }
 
-// Groups counts letters without keeping them. The zero value is not usable: see [NewGroups]. It is not safe for concurrent
+// Groups counts messages without keeping them. The zero value is not usable: see [NewGroups]. It is not safe for concurrent
 // use.
 type Groups struct {
 	by    Grouping
@@ -46,7 +46,7 @@ type Groups struct {
 // maxGroups bounds the memory of a count by reason, since reasons can be any text.
 const maxGroups = 1000
 
-// otherGroup takes the letters for which there is no more room.
+// otherGroup takes the messages for which there is no more room.
 const otherGroup = "(other)"
 
 // NewGroups starts a count. Ages are counted up to now.
@@ -54,7 +54,7 @@ func NewGroups(by Grouping, now time.Time) *Groups {
 	return &Groups{by: by, now: now, found: map[string]*Group{}}
 }
 
-// Add counts a letter.
+// Add counts a message.
 func (g *Groups) Add(l *DeadLetter, v Verdict) {
 	name := g.name(l, v)
 	group := g.found[name]
@@ -130,7 +130,7 @@ func (g *Groups) rank(name string) int {
 	return 0
 }
 
-// Total returns how many letters were counted.
+// Total returns how many messages were counted.
 func (g *Groups) Total() int {
 	n := 0
 	for _, group := range g.found {

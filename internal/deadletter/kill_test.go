@@ -139,7 +139,7 @@ func (w *world) process(p *process) *deadletter.Reviewer {
 	return deadletter.NewReviewer(mortalBroker{p, b}, pipeline, mortalLedger{p, w.ledger}, w.settings)
 }
 
-// killPlan buries two letters for each action and returns a plan for them.
+// killPlan buries two messages for each action and returns a plan for them.
 func (w *world) killPlan() []deadletter.PlanStep {
 	var steps []deadletter.PlanStep
 	for i := range 6 {
@@ -151,7 +151,7 @@ func (w *world) killPlan() []deadletter.PlanStep {
 		n := w.bury("X", message(id, `{"a":1}`))
 		item, err := w.review.Find(w.t.Context(), n)
 		require.NoError(w.t, err)
-		steps = append(steps, deadletter.PlanStep{Sequence: n, Action: action, Verdict: item.Verdict.Kind, MessageID: id, EnqueuedAt: item.Letter.EnqueuedAt})
+		steps = append(steps, deadletter.PlanStep{Sequence: n, Action: action, Verdict: item.Verdict.Kind, MessageID: id, EnqueuedAt: item.DeadLetter.EnqueuedAt})
 	}
 	return steps
 }

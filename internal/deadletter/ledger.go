@@ -44,7 +44,7 @@ type Entry struct {
 	EnqueuedAt time.Time `json:"enqueuedAt,omitzero"`
 	MessageID  string    `json:"messageId,omitempty"`
 	DocumentID string    `json:"documentId,omitempty"`
-	// Reason is the word with which the message was dead-lettered.
+	// Reason is the reason code with which the message was dead-lettered.
 	Reason      string `json:"reason,omitempty"`
 	Verdict     Kind   `json:"verdict"`
 	Action      Action `json:"action"`
@@ -52,7 +52,7 @@ type Entry struct {
 	ArrivedHash string `json:"arrivedHash,omitempty"`
 	// SentHash is the SHA-256 of a message of a file that was to be sent, without what a send adds to it.
 	SentHash string `json:"sentHash,omitempty"`
-	// Result is a word, and Detail a sentence, of what came of it.
+	// Result is a code, and Detail a sentence, of what came of it.
 	Result string `json:"result,omitempty"`
 	Detail string `json:"detail,omitempty"`
 }

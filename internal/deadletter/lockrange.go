@@ -11,7 +11,7 @@ import (
 
 // The sizes of the work on locks.
 const (
-	// Between fewest and most letters are asked for at a time: the more, the longer none is met that is wanted.
+	// Between fewest and most messages are asked for at a time: the more, the longer none is met that is wanted.
 	fewestLocks = 25
 	mostLocks   = 400
 	// renewBatch locks are renewed or released in one call.

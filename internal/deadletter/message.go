@@ -21,7 +21,7 @@ const (
 	propertyDescription = "DeadLetterErrorDescription"
 )
 
-// A LockToken names one delivery of a locked letter. It is a UUID in the order of bytes that AMQP uses.
+// A LockToken names one delivery of a locked message. It is a UUID in the order of bytes that AMQP uses.
 type LockToken [16]byte
 
 // A DeadLetter is one dead letter as the broker gives it out, before anything is interpreted. Its values can be of any type:
@@ -98,7 +98,7 @@ func propertyText(v any) string {
 	return Value(v)
 }
 
-// Source returns the entity from which the letter was forwarded here, usually empty.
+// Source returns the entity from which the message was forwarded here, usually empty.
 func (l *DeadLetter) Source() string { return propertyText(l.Message.Annotations[annotationSource]) }
 
 // Deliveries returns how many deliveries of the message ended without success.
@@ -117,7 +117,7 @@ func (l *DeadLetter) Unreachable() string {
 	return ""
 }
 
-// deferred reports whether somebody has deferred the letter, so that no sweep can meet it.
+// deferred reports whether somebody has deferred the message, so that it cannot be locked.
 func (l *DeadLetter) deferred() bool {
 	switch s := l.Message.Annotations[annotationState].(type) {
 	case int32:
@@ -155,8 +155,8 @@ func (l *DeadLetter) expiresAt() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Received returns the letter in the form in which the worker receives messages. The client of the SDK cannot make this
-// form of every letter: it stops at a DeadLetterReason that is no string, which any sender can write.
+// Received returns the message in the form in which the worker receives messages. The client of the SDK cannot make this
+// form of every message: it stops at a DeadLetterReason that is no string, which any sender can write.
 func (l *DeadLetter) Received() *azservicebus.ReceivedMessage {
 	m := &azservicebus.ReceivedMessage{
 		RawAMQPMessage: annotated(l.Message), ApplicationProperties: l.Message.ApplicationProperties,
@@ -206,7 +206,7 @@ func annotated(m *amqp.Message) *azservicebus.AMQPAnnotatedMessage {
 	return out
 }
 
-// fromAnnotated returns a letter of a message that did not come from the broker, such as one read from an export.
+// fromAnnotated returns a dead-lettered message of one that did not come from the broker, such as one read from an export.
 func fromAnnotated(m *azservicebus.AMQPAnnotatedMessage) (*DeadLetter, error) {
 	out := &amqp.Message{
 		ApplicationProperties: m.ApplicationProperties, Annotations: m.MessageAnnotations,

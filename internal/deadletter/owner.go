@@ -122,12 +122,12 @@ func (n *neighbours) other(ctx context.Context, r *Reviewer) string {
 	if time.Now().Before(n.until) {
 		return n.name
 	}
-	letters, err := r.broker.Peek(ctx, 1, pageLetters)
+	messages, err := r.broker.Peek(ctx, 1, pageSize)
 	if err != nil {
 		return "" // the action itself needs the broker, and says what is wrong
 	}
 	n.name, n.until = "", time.Now().Add(neighbourMemory)
-	for _, l := range letters {
+	for _, l := range messages {
 		if name := foreign(l, r.settings); name != "" {
 			n.name = name
 			break

@@ -27,7 +27,7 @@ func TestMessagesOfAnotherProgramAreLeftToIt(t *testing.T) {
 		foreign := w.deadLettered("pay-4", map[string]any{worker.PropertyProgram: "shop-payments", worker.PropertyVersion: "2"})
 		own := w.deadLettered("m1", map[string]any{worker.PropertyProgram: "orderworker"})
 		for _, a := range []deadletter.Action{deadletter.Reprocess, deadletter.Resubmit, deadletter.Discard} {
-			o := order(a)
+			o := command(a)
 			o.Choice = deadletter.Choice{Acknowledged: true, UnknownProgram: true}
 			if a != deadletter.Discard {
 				o.Choice.Program = "shop-payments"
@@ -40,7 +40,7 @@ func TestMessagesOfAnotherProgramAreLeftToIt(t *testing.T) {
 		_, steps, s := w.plan(deadletter.Planning{Choice: deadletter.Choice{UnknownProgram: true}})
 		require.Len(t, steps, 1, "%+v", s)
 		require.Equal(t, own, steps[0].Sequence)
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), own)[0].Result)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), own)[0].Result)
 		require.Equal(t, 1, w.mem.Len(), "nothing of the other program is stored")
 		require.Equal(t, 1, w.count(dead).Total(), "and nothing of it is removed")
 		item, err := w.review.Find(t.Context(), foreign)
@@ -53,7 +53,7 @@ func TestMessagesOfAnotherProgramAreLeftToIt(t *testing.T) {
 func TestMessagesOfAnotherProgramAreDiscardedByItsNameAlone(t *testing.T) {
 	inBubble(t, setup{settings: ofProgram}, func(t *testing.T, w *world) {
 		n := w.deadLettered("pay-4", map[string]any{worker.PropertyProgram: "shop-payments"})
-		o := order(deadletter.Discard)
+		o := command(deadletter.Discard)
 		for _, o.Choice = range []deadletter.Choice{{Acknowledged: true}, {Acknowledged: true, Program: "shop-refunds"}, {Program: "shop-payments"}} {
 			require.Equal(t, deadletter.Refused, w.act(o, n)[0].Result, "%+v", o.Choice)
 		}
@@ -82,12 +82,12 @@ func TestAMessageWithoutAProgram(t *testing.T) {
 				n := w.deadLettered("m1", tt.own)
 				_, steps, _ := w.plan(deadletter.Planning{Filter: deadletter.Filter{MessageID: "m1"}})
 				require.Equal(t, tt.want == deadletter.Applied, len(steps) == 1)
-				out := w.act(order(deadletter.Reprocess), n)[0]
+				out := w.act(command(deadletter.Reprocess), n)[0]
 				require.Equal(t, tt.want, out.Result, out.Detail)
 				if tt.want == deadletter.Refused {
 					require.Contains(t, out.Detail, "--accept-unknown-program")
 					require.Zero(t, w.mem.Len())
-					o := order(deadletter.Reprocess)
+					o := command(deadletter.Reprocess)
 					o.Choice.UnknownProgram = true
 					require.Equal(t, deadletter.Applied, w.act(o, n)[0].Result)
 				}
@@ -102,7 +102,7 @@ func TestWhatAnotherProgramStoredUnderAKeyIsNoProof(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, payments.Process(t.Context(), deadletter.Parse(encode(t, message("m1", `{"a":1}`))).Received()).Committed())
 		n := w.bury("MaxDeliveryCountExceeded", message("m1", `{"a":1}`))
-		out := w.act(order(deadletter.Discard), n)[0]
+		out := w.act(command(deadletter.Discard), n)[0]
 		require.Equal(t, deadletter.Refused, out.Result)
 		require.Contains(t, out.Detail, "shop-payments")
 		require.Equal(t, 1, w.count(dead).Total())
@@ -129,7 +129,7 @@ func TestADocumentIDThatDiffersFromTheWorkersIsSaid(t *testing.T) {
 				require.Contains(t, item.Verdict.Meaning(), "document id m5")
 				require.NotContains(t, item.Verdict.Meaning(), "deleted, moved")
 				for _, a := range []deadletter.Action{deadletter.Reprocess, deadletter.Resubmit, deadletter.Discard} {
-					require.Equal(t, deadletter.Refused, w.act(order(a), n)[0].Result, a)
+					require.Equal(t, deadletter.Refused, w.act(command(a), n)[0].Result, a)
 				}
 				_, steps, _ := w.plan(deadletter.Planning{})
 				require.Empty(t, steps)
@@ -144,11 +144,11 @@ func TestAnImportKeepsToTheProgram(t *testing.T) {
 		n := w.deadLettered("pay-4", map[string]any{worker.PropertyProgram: "shop-payments"})
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
-		line, err := deadletter.ExportLine(item.Letter)
+		line, err := deadletter.ExportLine(item.DeadLetter)
 		require.NoError(t, err)
 		l, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
-		out := imported(t, w.review, order(deadletter.Reprocess), l)
+		out := imported(t, w.review, command(deadletter.Reprocess), l)
 		require.Equal(t, deadletter.Refused, out.Result)
 		require.Zero(t, w.mem.Len())
 	})
@@ -163,13 +163,13 @@ func TestAPlanAndTheLedgerNameTheProgram(t *testing.T) {
 		h, _, err := deadletter.ReadPlan(strings.NewReader(b.String()))
 		require.NoError(t, err)
 		require.Equal(t, "orderworker", h.Program)
-		w.act(order(deadletter.Reprocess), n)
+		w.act(command(deadletter.Reprocess), n)
 		require.Equal(t, "orderworker", w.ledger.entries[0].Program)
 	})
 }
 
 func TestACopyNamesNoProgram(t *testing.T) {
-	l := letterOf(noon, map[string]any{worker.PropertyProgram: "orderworker", worker.PropertyVersion: "1", worker.PropertyDocumentID: "m1", "own": "stays"})
+	l := messageOf(noon, map[string]any{worker.PropertyProgram: "orderworker", worker.PropertyVersion: "1", worker.PropertyDocumentID: "m1", "own": "stays"})
 	encoded, err := deadletter.Copy(l, deadletter.Choice{}, noon, true)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"own": "stays"}, deadletter.Parse(encoded).Message.ApplicationProperties, "the next reader would take it for dead-lettered")
@@ -198,7 +198,7 @@ func TestAPartitionThatDiffersFromTheWorkersIsSaid(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, deadletter.OtherSettings, item.Verdict.Kind)
 				require.Contains(t, item.Verdict.Meaning(), "WORKER_PARTITION")
-				require.Equal(t, deadletter.Refused, w.act(order(deadletter.Reprocess), n)[0].Result)
+				require.Equal(t, deadletter.Refused, w.act(command(deadletter.Reprocess), n)[0].Result)
 				require.Zero(t, w.mem.Len())
 			})
 		})

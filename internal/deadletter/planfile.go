@@ -33,7 +33,7 @@ type PlanHeader struct {
 	UnknownProgram bool `json:"unknownProgram,omitempty"`
 }
 
-// A PlanStep is a line of a plan file: what is to be done with one letter, and what was true of it.
+// A PlanStep is a line of a plan file: what is to be done with one message, and what was true of it.
 type PlanStep struct {
 	Sequence  int64  `json:"sequence"`
 	Action    Action `json:"action"`
@@ -166,7 +166,7 @@ func (r *planReader) steps() ([]PlanStep, error) {
 	return nil, r.fault("its end is missing")
 }
 
-// end compares the last line with what stands before it.
+// end compares the last line with those before it.
 func (r *planReader) end(end planEnd, steps int) error {
 	if end.Steps != steps || end.SHA256 != hex.EncodeToString(r.sum.Sum(nil)) {
 		return r.fault("it was changed after it was made")

@@ -11,17 +11,17 @@ import (
 // Planning says what a plan is to contain.
 type Planning struct {
 	Filter Filter
-	// Action is what is to be done with every letter that the filter selects. Empty chooses by verdict: what was applied is
+	// Action is what is to be done with every message that the filter selects. Empty chooses by verdict: what was applied is
 	// discarded, what was never applied is reprocessed, and everything else is left for a person to decide.
 	Action Action
 	Choice Choice
 	// Most bounds the number of steps. Zero is no bound.
 	Most int
-	// Progress is called after each letter with the number of letters seen. It may be nil.
+	// Progress is called after each message with the number of messages seen. It may be nil.
 	Progress func(seen int)
 }
 
-// A PlanCount counts letters that a plan treats alike.
+// A PlanCount counts messages that a plan treats alike.
 type PlanCount struct {
 	Verdict Kind   `json:"verdict"`
 	Action  Action `json:"action,omitempty"`
@@ -30,7 +30,7 @@ type PlanCount struct {
 	Count   int    `json:"count"`
 }
 
-// A PlanSummary says what became of the letters that the filter selected.
+// A PlanSummary says what became of the messages that the filter selected.
 type PlanSummary struct {
 	Seen, Steps int
 	Counts      []PlanCount
@@ -84,7 +84,7 @@ func (r *Reviewer) planSteps(ctx context.Context, p Planning, w *PlanWriter) (Pl
 	return s, nil
 }
 
-// The reasons why a letter is left out of a plan.
+// The reasons why a message is left out of a plan.
 const (
 	leftToDecide   = "a person must decide"
 	leftRefused    = "the action would be refused"
@@ -104,7 +104,7 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 		case AlreadyApplied:
 			action = Discard
 		case NeverApplied:
-			if action = Reprocess; item.Letter.Reason() == reason.DocumentConflict {
+			if action = Reprocess; item.DeadLetter.Reason() == reason.DocumentConflict {
 				return "", leftBlocked
 			}
 		case Undecided:
@@ -115,9 +115,9 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 			return "", leftToDecide
 		}
 	}
-	offer := OfferOf(action, item.Letter, item.Verdict, r.settings, p.Choice, time.Now())
+	offer := OfferOf(action, item.DeadLetter, item.Verdict, r.settings, p.Choice, time.Now())
 	switch {
-	case item.Letter.Sequence == 0 || item.Letter.Unreachable() != "":
+	case item.DeadLetter.Sequence == 0 || item.DeadLetter.Unreachable() != "":
 		return action, leftUnreached
 	case item.Verdict.Doubt != "" && !p.Choice.UnknownProgram && offer.Refused != "":
 		return action, leftDoubt
@@ -132,14 +132,14 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 }
 
 func stepOf(item Item, action Action) PlanStep {
-	id, _ := item.Letter.MessageID()
+	id, _ := item.DeadLetter.MessageID()
 	document := item.DocumentID
 	if document == id {
 		document = ""
 	}
 	return PlanStep{
-		DocumentID: document, Sequence: item.Letter.Sequence, Action: action, Verdict: item.Verdict.Kind, MessageID: id,
-		EnqueuedAt: item.Letter.EnqueuedAt, Reason: Clip(item.Letter.Reason(), maxLedgerText),
+		DocumentID: document, Sequence: item.DeadLetter.Sequence, Action: action, Verdict: item.Verdict.Kind, MessageID: id,
+		EnqueuedAt: item.DeadLetter.EnqueuedAt, Reason: Clip(item.DeadLetter.Reason(), maxLedgerText),
 		ArrivedHash: item.Verdict.ArrivedHash, StoredHash: item.Verdict.StoredHash,
 	}
 }

@@ -23,28 +23,28 @@ func TestSwallowed(t *testing.T) {
 	resubmitted := func(at time.Time) map[string]any {
 		return map[string]any{deadletter.PropertyResubmitCount: int32(1), deadletter.PropertyResubmitAt: at}
 	}
-	noID := letterOf(noon, nil)
+	noID := messageOf(noon, nil)
 	noID.Message.Properties.MessageID = ""
 	for _, tt := range []struct {
-		name   string
-		letter *deadletter.DeadLetter
-		d      deadletter.DuplicateDetection
-		want   bool
-		until  time.Time
+		name    string
+		message *deadletter.DeadLetter
+		d       deadletter.DuplicateDetection
+		want    bool
+		until   time.Time
 	}{
-		{"the window is over", letterOf(noon.Add(-10*time.Minute), nil), tenMin, false, time.Time{}},
-		{"the window is open for another second", letterOf(noon.Add(-10*time.Minute+time.Second), nil), tenMin, true, noon.Add(time.Second)},
-		{"a window of a week", letterOf(noon.Add(-24*time.Hour), nil), week, true, noon.Add(6 * 24 * time.Hour)},
-		{"it is off", letterOf(noon, nil), off, false, time.Time{}},
-		{"it is not known and the longest is still open", letterOf(noon.Add(-24*time.Hour), nil), unknown, true, noon.Add(6 * 24 * time.Hour)},
-		{"it is not known and even the longest is over", letterOf(noon.Add(-8*24*time.Hour), nil), unknown, false, time.Time{}},
-		{"the age is not known", letterOf(time.Time{}, nil), tenMin, true, time.Time{}},
-		{"the age is not known and it is off", letterOf(time.Time{}, nil), off, false, time.Time{}},
-		{"it was resubmitted since", letterOf(noon.Add(-time.Hour), resubmitted(noon.Add(-time.Minute))), tenMin, true, noon.Add(9 * time.Minute)},
+		{"the window is over", messageOf(noon.Add(-10*time.Minute), nil), tenMin, false, time.Time{}},
+		{"the window is open for another second", messageOf(noon.Add(-10*time.Minute+time.Second), nil), tenMin, true, noon.Add(time.Second)},
+		{"a window of a week", messageOf(noon.Add(-24*time.Hour), nil), week, true, noon.Add(6 * 24 * time.Hour)},
+		{"it is off", messageOf(noon, nil), off, false, time.Time{}},
+		{"it is not known and the longest is still open", messageOf(noon.Add(-24*time.Hour), nil), unknown, true, noon.Add(6 * 24 * time.Hour)},
+		{"it is not known and even the longest is over", messageOf(noon.Add(-8*24*time.Hour), nil), unknown, false, time.Time{}},
+		{"the age is not known", messageOf(time.Time{}, nil), tenMin, true, time.Time{}},
+		{"the age is not known and it is off", messageOf(time.Time{}, nil), off, false, time.Time{}},
+		{"it was resubmitted since", messageOf(noon.Add(-time.Hour), resubmitted(noon.Add(-time.Minute))), tenMin, true, noon.Add(9 * time.Minute)},
 		{"no id is nothing to remember", noID, tenMin, false, time.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			until, swallowed := deadletter.Swallowed(tt.letter, tt.d, noon)
+			until, swallowed := deadletter.Swallowed(tt.message, tt.d, noon)
 			require.Equal(t, tt.want, swallowed)
 			if tt.want {
 				require.True(t, tt.until.Equal(until), "got %s", until)
@@ -56,7 +56,7 @@ func TestSwallowed(t *testing.T) {
 func TestResubmitIsRefusedWhereTheMessageWouldBeLost(t *testing.T) {
 	session, yesterday := "s1", noon.Add(-24*time.Hour)
 	with := func(change func(*amqp.Message)) *deadletter.DeadLetter {
-		m := letterOf(yesterday, nil).Message
+		m := messageOf(yesterday, nil).Message
 		change(m)
 		b, _ := m.MarshalBinary()
 		return deadletter.Parse(b)
@@ -65,7 +65,7 @@ func TestResubmitIsRefusedWhereTheMessageWouldBeLost(t *testing.T) {
 	expired := with(func(m *amqp.Message) { m.Header = &amqp.MessageHeader{TTL: 2 * time.Minute} })
 	for _, tt := range []struct {
 		name    string
-		letter  *deadletter.DeadLetter
+		message *deadletter.DeadLetter
 		s       deadletter.Settings
 		c       deadletter.Choice
 		refused string
@@ -85,13 +85,13 @@ func TestResubmitIsRefusedWhereTheMessageWouldBeLost(t *testing.T) {
 		}), deadletter.Settings{Queue: "orders", Duplicates: off}, deadletter.Choice{}, "resubmitted 5 times"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := deadletter.OfferOf(deadletter.Resubmit, tt.letter, deadletter.Verdict{Kind: deadletter.NeverApplied}, tt.s, tt.c, noon)
+			o := deadletter.OfferOf(deadletter.Resubmit, tt.message, deadletter.Verdict{Kind: deadletter.NeverApplied}, tt.s, tt.c, noon)
 			if tt.refused == "" {
 				require.Empty(t, o.Refused)
 				return
 			}
 			require.Contains(t, o.Refused, tt.refused)
-			require.Empty(t, deadletter.OfferOf(deadletter.Reprocess, tt.letter, deadletter.Verdict{Kind: deadletter.NeverApplied}, tt.s, tt.c, noon).Refused,
+			require.Empty(t, deadletter.OfferOf(deadletter.Reprocess, tt.message, deadletter.Verdict{Kind: deadletter.NeverApplied}, tt.s, tt.c, noon).Refused,
 				"in place is always open")
 		})
 	}
@@ -123,7 +123,7 @@ func full() *amqp.Message {
 	}
 }
 
-func encodedLetter(t *testing.T, m *amqp.Message) *deadletter.DeadLetter {
+func encodedMessage(t *testing.T, m *amqp.Message) *deadletter.DeadLetter {
 	t.Helper()
 	b, err := m.MarshalBinary()
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func copied(t *testing.T, l *deadletter.DeadLetter, c deadletter.Choice, plain b
 	before := string(l.Encoded)
 	b, err := deadletter.Copy(l, c, noon, plain)
 	require.NoError(t, err)
-	require.Equal(t, before, string(l.Encoded), "the letter stays as it is")
+	require.Equal(t, before, string(l.Encoded), "the message stays as it is")
 	var m amqp.Message
 	require.NoError(t, m.UnmarshalBinary(b))
 	return &m
@@ -149,33 +149,33 @@ func TestACopyKeepsEverythingThatIsTheSenders(t *testing.T) {
 	want.ApplicationProperties = map[string]any{
 		"tenant": "t1", "a": int64(1), "b": "2", "c": true, "null": nil, "empty": "", "int": int32(-1), "ubyte": uint8(1), "double": 1.5, "bin": []byte{0},
 	}
-	require.Equal(t, want, copied(t, encodedLetter(t, full()), deadletter.Choice{}, true))
+	require.Equal(t, want, copied(t, encodedMessage(t, full()), deadletter.Choice{}, true))
 	want.ApplicationProperties[deadletter.PropertyResubmitCount] = int32(1)
 	want.ApplicationProperties[deadletter.PropertyResubmitAt] = noon.Local()
-	require.Equal(t, want, copied(t, encodedLetter(t, full()), deadletter.Choice{}, false))
+	require.Equal(t, want, copied(t, encodedMessage(t, full()), deadletter.Choice{}, false))
 }
 
 func TestACopyCountsOn(t *testing.T) {
-	l := encodedLetter(t, &amqp.Message{ApplicationProperties: map[string]any{deadletter.PropertyResubmitCount: int32(2), deadletter.PropertyResubmitAt: noon.Add(-time.Hour)}})
+	l := encodedMessage(t, &amqp.Message{ApplicationProperties: map[string]any{deadletter.PropertyResubmitCount: int32(2), deadletter.PropertyResubmitAt: noon.Add(-time.Hour)}})
 	m := copied(t, l, deadletter.Choice{}, false)
 	require.Equal(t, map[string]any{deadletter.PropertyResubmitCount: int32(3), deadletter.PropertyResubmitAt: noon.Local()}, m.ApplicationProperties)
 }
 
 func TestANewTimeToLiveReplacesTheOldTimes(t *testing.T) {
-	m := copied(t, encodedLetter(t, full()), deadletter.Choice{NewTTL: time.Hour}, true)
+	m := copied(t, encodedMessage(t, full()), deadletter.Choice{NewTTL: time.Hour}, true)
 	require.Equal(t, time.Hour, m.Header.TTL)
 	require.True(t, m.Header.Durable)
 	require.Nil(t, m.Properties.AbsoluteExpiryTime)
 	require.Nil(t, m.Properties.CreationTime)
 	require.Equal(t, "c1", m.Properties.CorrelationID)
-	m = copied(t, encodedLetter(t, &amqp.Message{Data: [][]byte{{1}}}), deadletter.Choice{NewTTL: time.Hour}, true)
+	m = copied(t, encodedMessage(t, &amqp.Message{Data: [][]byte{{1}}}), deadletter.Choice{NewTTL: time.Hour}, true)
 	require.Equal(t, time.Hour, m.Header.TTL, "also where no header was")
 }
 
 func TestABodyOfAnyKindIsCopiedByteForByte(t *testing.T) {
 	symbol := []byte{0, 0x53, 0x77, 0xA3, 3, 'a', 'b', 'c'} // an amqp-value that the client library would send as a string
 	null := []byte{0, 0x53, 0x77, 0x40}                     // and one that it would not send at all
-	body := func(m *amqp.Message) []byte { return encodedLetter(t, m).Encoded }
+	body := func(m *amqp.Message) []byte { return encodedMessage(t, m).Encoded }
 	for name, b := range map[string][]byte{
 		"binary":   body(&amqp.Message{Data: [][]byte{{8, 0x96, 1, 0xff, 0xfe}}}),
 		"with BOM": body(&amqp.Message{Data: [][]byte{[]byte("\ufeff{\"orderId\":\"A-1\"}")}}),
@@ -204,10 +204,10 @@ func TestASecondCopyUnderOneIDIsNotSentWhileDuplicateDetectionRemembersTheFirst(
 	const window = 10 * time.Minute
 	for name, resubmit := range map[string]func(w *world, first, second int64) []deadletter.Outcome{
 		"together": func(w *world, first, second int64) []deadletter.Outcome {
-			return w.act(order(deadletter.Resubmit), first, second)
+			return w.act(command(deadletter.Resubmit), first, second)
 		},
 		"one after the other": func(w *world, first, second int64) []deadletter.Outcome {
-			return append(w.act(order(deadletter.Resubmit), first), w.act(order(deadletter.Resubmit), second)...)
+			return append(w.act(command(deadletter.Resubmit), first), w.act(command(deadletter.Resubmit), second)...)
 		},
 		"by a plan": func(w *world, _, _ int64) []deadletter.Outcome {
 			_, steps, _ := w.plan(deadletter.Planning{Action: deadletter.Resubmit})
@@ -237,7 +237,7 @@ func TestASecondCopyUnderOneIDIsNotSentWhileDuplicateDetectionRemembersTheFirst(
 				require.Equal(t, 1, w.count("orders").Active)
 				require.Equal(t, 1, w.count(dead).Active, "what would have been swallowed is still there")
 				time.Sleep(window + time.Second)
-				require.Equal(t, deadletter.Resubmitted, w.act(order(deadletter.Resubmit), second)[0].Result)
+				require.Equal(t, deadletter.Resubmitted, w.act(command(deadletter.Resubmit), second)[0].Result)
 				require.Equal(t, 2, w.count("orders").Active)
 			})
 		})
@@ -251,9 +251,9 @@ func TestAFixedMessageIsNotSentWhileDuplicateDetectionRemembersTheLastFix(t *tes
 		require.NoError(t, err)
 		fixed, err := deadletter.ImportLine([]byte(`{"message_id":"m1","message_annotations":{"map":[["x-opt-sequence-number",3],["x-opt-enqueued-time",{"timestamp":"1999-01-01T00:00:00Z"}]]},"body":{"a":2}}`))
 		require.NoError(t, err)
-		out := imported(t, w.review, order(deadletter.Resubmit), l)
+		out := imported(t, w.review, command(deadletter.Resubmit), l)
 		require.Equal(t, deadletter.Resubmitted, out.Result, out.Detail)
-		out = imported(t, w.review, order(deadletter.Resubmit), fixed)
+		out = imported(t, w.review, command(deadletter.Resubmit), fixed)
 		require.Equal(t, deadletter.Refused, out.Result, out.Detail)
 	})
 }

@@ -39,8 +39,8 @@ func (r *Reviewer) Settings() Settings { return r.settings }
 
 // An Item is a dead letter with its verdict.
 type Item struct {
-	Letter  *DeadLetter
-	Verdict Verdict
+	DeadLetter *DeadLetter
+	Verdict    Verdict
 	// Stored is the payload of the stored document. It is nil when there is none to show, and Absence then says why.
 	Stored  []byte
 	Absence string
@@ -53,20 +53,20 @@ type Item struct {
 	parameters fingerprint.Parameters
 }
 
-// ErrNoLetter is returned for a sequence number under which no dead letter lies.
-var ErrNoLetter = errors.New("deadletter: no dead letter has this sequence number; it was removed, or never there")
+// ErrAbsent is returned for a sequence number under which no dead letter lies.
+var ErrAbsent = errors.New("deadletter: no dead letter has this sequence number; it was removed, or never there")
 
-// The sizes of the work on a listing. A page is small because letters may be large: a page of the largest standard messages
+// The sizes of the work on a listing. A page is small because messages may be large: a page of the largest standard messages
 // has 25 MB. Pages are looked up side by side, because what is not stored is looked for twice with a pause between.
 const (
-	pageLetters = 100
-	pagesAhead  = 3
-	lookups     = 150
+	pageSize   = 100
+	pagesAhead = 3
+	lookups    = 150
 )
 
 // List yields every dead letter that the filter selects, in the order of sequence numbers, with its verdict of now. It
 // reads page by page to the end and keeps a few pages, so that a queue of any length takes the same memory. The store is
-// asked only about letters that the filter can select. It stops at the first error of the broker.
+// asked only about messages that the filter can select. It stops at the first error of the broker.
 func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		caller := ctx
@@ -95,13 +95,13 @@ func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	}
 }
 
-// page is a page whose letters are being examined, or why there is none.
+// page is a page whose messages are being examined, or why there is none.
 type page struct {
 	items chan []Item
 	err   error
 }
 
-// readPages reads the letters that the filter can select, and has each page examined while it reads the next.
+// readPages reads the messages that the filter can select, and has each page examined while it reads the next.
 func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, work *sync.WaitGroup) {
 	defer close(pages)
 	slots := make(chan struct{}, lookups)
@@ -113,14 +113,14 @@ func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, w
 			return false
 		}
 	}
-	for letters, err := range r.Letters(ctx, max(f.FirstSequence, 1), f.LastSequence) {
+	for messages, err := range r.Pages(ctx, max(f.FirstSequence, 1), f.LastSequence) {
 		if err != nil {
 			put(page{err: err})
 			return
 		}
-		letters = slices.DeleteFunc(letters, func(l *DeadLetter) bool { return !f.MatchesLetter(l) })
+		messages = slices.DeleteFunc(messages, func(l *DeadLetter) bool { return !f.MatchesMessage(l) })
 		p := page{items: make(chan []Item, 1)}
-		work.Go(func() { p.items <- r.examine(ctx, letters, slots) })
+		work.Go(func() { p.items <- r.examine(ctx, messages, slots) })
 		if !put(p) {
 			return
 		}
@@ -130,29 +130,29 @@ func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, w
 // errOrder is returned where a page by page look would leave messages out.
 var errOrder = errors.New("the numbers of the dead letters do not ascend, as in a queue with partitions, so that not all of them can be listed. Use a queue without partitions, or the Service Bus Explorer of the portal")
 
-// Letters yields the dead letters from one sequence number to another, both included, a page at a time and without
+// Pages yields the dead letters from one sequence number to another, both included, a page at a time and without
 // verdicts. A last of zero is no bound.
-func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*DeadLetter, error] {
+func (r *Reviewer) Pages(ctx context.Context, first, last int64) iter.Seq2[[]*DeadLetter, error] {
 	return func(yield func([]*DeadLetter, error) bool) {
 		for from := first; last == 0 || from <= last; {
-			letters, err := r.broker.Peek(ctx, from, pageLetters)
+			messages, err := r.broker.Peek(ctx, from, pageSize)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			next := from
-			for i, l := range letters {
+			for i, l := range messages {
 				if l.Sequence != 0 && l.Sequence < next {
 					yield(nil, fmt.Errorf("%w: %d came after %d", errOrder, l.Sequence, next-1))
 					return
 				}
 				next = max(next, l.Sequence+1)
 				if last > 0 && l.Sequence > last {
-					letters = letters[:i]
+					messages = messages[:i]
 					break
 				}
 			}
-			if len(letters) == 0 || !yield(r.reviewed(letters), nil) {
+			if len(messages) == 0 || !yield(r.reviewed(messages), nil) {
 				return
 			}
 			if next == from {
@@ -165,18 +165,18 @@ func (r *Reviewer) Letters(ctx context.Context, first, last int64) iter.Seq2[[]*
 }
 
 // reviewed returns those of a page that are dead letters: where these are forwarded to, others lie between them.
-func (r *Reviewer) reviewed(letters []*DeadLetter) []*DeadLetter {
+func (r *Reviewer) reviewed(messages []*DeadLetter) []*DeadLetter {
 	if !r.settings.Forwarded {
-		return letters
+		return messages
 	}
-	return slices.DeleteFunc(letters, func(l *DeadLetter) bool { return !l.deadLettered() })
+	return slices.DeleteFunc(messages, func(l *DeadLetter) bool { return !l.deadLettered() })
 }
 
 // examine computes the verdicts of a page, taking a slot for each.
-func (r *Reviewer) examine(ctx context.Context, letters []*DeadLetter, slots chan struct{}) []Item {
-	items := make([]Item, len(letters))
+func (r *Reviewer) examine(ctx context.Context, messages []*DeadLetter, slots chan struct{}) []Item {
+	items := make([]Item, len(messages))
 	var work sync.WaitGroup
-	for i, l := range letters {
+	for i, l := range messages {
 		slots <- struct{}{}
 		work.Go(func() {
 			defer func() { <-slots }()
@@ -212,9 +212,9 @@ func (r *Reviewer) patiently(ctx context.Context, l *DeadLetter) Item {
 	}
 }
 
-// Examine computes the verdict of one letter now.
+// Examine computes the verdict of one message now.
 func (r *Reviewer) Examine(ctx context.Context, l *DeadLetter) Item {
-	item := Item{Letter: l}
+	item := Item{DeadLetter: l}
 	if len(l.Damage) > 0 {
 		item.Verdict, item.Absence = Decide(l, worker.Result{}, r.settings, time.Now()), unexamined
 		return item
@@ -258,7 +258,7 @@ const (
 
 // lookUp adds to an unreadable message what is stored under its key, for a copy of it that can be read may have been applied.
 func (r *Reviewer) lookUp(ctx context.Context, item *Item) {
-	key, record, err := r.pipeline.Lookup(ctx, item.Letter.Received())
+	key, record, err := r.pipeline.Lookup(ctx, item.DeadLetter.Received())
 	if _, none := errors.AsType[*reason.Refusal](err); none {
 		item.Absence = "It has no key under which anything could be stored."
 		return
@@ -282,7 +282,7 @@ func (r *Reviewer) lookUp(ctx context.Context, item *Item) {
 // Forwarded returns how many of the first messages in the queue itself carry a dead-letter reason: other queues forward their dead
 // letters to it, and there they are ordinary messages.
 func (r *Reviewer) Forwarded(ctx context.Context) (int, error) {
-	page, err := r.broker.PeekQueue(ctx, 1, pageLetters)
+	page, err := r.broker.PeekQueue(ctx, 1, pageSize)
 	n := 0
 	for _, l := range page {
 		if l.deadLettered() {
@@ -303,11 +303,11 @@ func (l *DeadLetter) deadLettered() bool {
 func (r *Reviewer) OfKey(ctx context.Context, l *DeadLetter, last int64) ([]int64, error) {
 	var found []int64
 	id, _ := l.MessageID()
-	for letters, err := range r.Letters(ctx, 1, last) {
+	for messages, err := range r.Pages(ctx, 1, last) {
 		if err != nil {
 			return nil, err
 		}
-		for _, other := range letters {
+		for _, other := range messages {
 			otherID, _ := other.MessageID()
 			if other.Sequence != l.Sequence && (id != "" && otherID == id || l.documentID() != "" && other.documentID() == l.documentID()) {
 				found = append(found, other.Sequence)
@@ -317,7 +317,7 @@ func (r *Reviewer) OfKey(ctx context.Context, l *DeadLetter, last int64) ([]int6
 	return found, nil
 }
 
-// Find peeks one letter and computes its verdict. It returns ErrNoLetter when the letter is not there.
+// Find peeks one message and computes its verdict. It returns ErrAbsent when the message is not there.
 func (r *Reviewer) Find(ctx context.Context, sequence int64) (Item, error) {
 	l, err := r.peekOne(ctx, sequence)
 	if err != nil {
@@ -327,12 +327,12 @@ func (r *Reviewer) Find(ctx context.Context, sequence int64) (Item, error) {
 }
 
 func (r *Reviewer) peekOne(ctx context.Context, sequence int64) (*DeadLetter, error) {
-	letters, err := r.broker.Peek(ctx, sequence, 1)
+	messages, err := r.broker.Peek(ctx, sequence, 1)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(letters) == 0 || letters[0].Sequence != sequence || len(r.reviewed(letters)) == 0:
-		return nil, ErrNoLetter
+	case len(messages) == 0 || messages[0].Sequence != sequence || len(r.reviewed(messages)) == 0:
+		return nil, ErrAbsent
 	}
-	return letters[0], nil
+	return messages[0], nil
 }

@@ -32,7 +32,7 @@ func TestEveryDeadLetterGetsItsVerdictAndIsNotTouched(t *testing.T) {
 		got := map[string]deadletter.Kind{}
 		items := w.list(deadletter.Filter{})
 		for _, item := range items {
-			id, _ := item.Letter.MessageID()
+			id, _ := item.DeadLetter.MessageID()
 			got[id] = item.Verdict.Kind
 		}
 		require.Equal(t, map[string]deadletter.Kind{
@@ -60,7 +60,7 @@ func TestAListingReadsToTheEndAndTellsEqualMessageIdsApart(t *testing.T) {
 		w.buryAll("X")
 		seen := map[int64]bool{}
 		for _, item := range w.list(deadletter.Filter{}) {
-			seen[item.Letter.Sequence] = true
+			seen[item.DeadLetter.Sequence] = true
 		}
 		require.Len(t, seen, n)
 	})
@@ -78,7 +78,7 @@ func TestAListingStopsAtAnErrorAndSaysSo(t *testing.T) {
 		var failed error
 		for item, err := range w.review.List(t.Context(), deadletter.Filter{}) {
 			if failed = err; err == nil {
-				require.NotNil(t, item.Letter)
+				require.NotNil(t, item.DeadLetter)
 				n++
 			}
 		}
@@ -142,7 +142,7 @@ func TestFilters(t *testing.T) {
 		} {
 			var got []string
 			for _, item := range w.list(tt.f) {
-				id, _ := item.Letter.MessageID()
+				id, _ := item.DeadLetter.MessageID()
 				got = append(got, id)
 			}
 			require.Equal(t, tt.want, strings.Join(got, " "), name)
@@ -150,7 +150,7 @@ func TestFilters(t *testing.T) {
 	})
 }
 
-func TestLettersThatTheSDKPanicsAtAreListedAndMayBeReprocessed(t *testing.T) {
+func TestMessagesThatTheSDKPanicsAtAreListedAndMayBeReprocessed(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		var poison []int64
 		for i, reason := range []any{int32(1), true, nil} {
@@ -159,10 +159,10 @@ func TestLettersThatTheSDKPanicsAtAreListedAndMayBeReprocessed(t *testing.T) {
 		fine := w.bury("X", message("ok-1", `{"orderId":2}`))
 		items := w.list(deadletter.Filter{})
 		require.Len(t, items, 4)
-		require.Equal(t, "int(1)", items[0].Letter.Reason())
-		require.Equal(t, "true", items[1].Letter.Reason())
-		require.Equal(t, "", items[2].Letter.Reason())
-		for _, out := range w.act(order(deadletter.Reprocess), append(poison, fine)...) {
+		require.Equal(t, "int(1)", items[0].DeadLetter.Reason())
+		require.Equal(t, "true", items[1].DeadLetter.Reason())
+		require.Equal(t, "", items[2].DeadLetter.Reason())
+		for _, out := range w.act(command(deadletter.Reprocess), append(poison, fine)...) {
 			require.Equal(t, deadletter.Applied, out.Result, out.Detail)
 		}
 		require.Zero(t, w.count(dead).Total())
@@ -170,15 +170,15 @@ func TestLettersThatTheSDKPanicsAtAreListedAndMayBeReprocessed(t *testing.T) {
 	})
 }
 
-func TestFindSaysWhenALetterIsGone(t *testing.T) {
+func TestFindSaysWhenAMessageIsGone(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("a", `{}`))
 		item, err := w.review.Find(t.Context(), n)
 		require.NoError(t, err)
-		require.Equal(t, n, item.Letter.Sequence)
+		require.Equal(t, n, item.DeadLetter.Sequence)
 		for _, absent := range []int64{n - 1, n + 1} {
 			_, err = w.review.Find(t.Context(), absent)
-			require.ErrorIs(t, err, deadletter.ErrNoLetter)
+			require.ErrorIs(t, err, deadletter.ErrAbsent)
 		}
 	})
 }
@@ -189,13 +189,13 @@ func TestWhenTheStoreIsDownNobodyKnows(t *testing.T) {
 		w.bury("X", message("b", `no`))
 		down := deadletter.NewReviewer(nil, downPipeline{Pipeline: w.pipeline}, w.ledger, w.settings)
 		items := w.list(deadletter.Filter{})
-		require.Equal(t, deadletter.Undecided, down.Examine(t.Context(), items[0].Letter).Verdict.Kind)
-		require.True(t, down.Examine(t.Context(), items[0].Letter).Verdict.Retry)
-		require.Equal(t, deadletter.Unreadable, down.Examine(t.Context(), items[1].Letter).Verdict.Kind, "that takes no store")
+		require.Equal(t, deadletter.Undecided, down.Examine(t.Context(), items[0].DeadLetter).Verdict.Kind)
+		require.True(t, down.Examine(t.Context(), items[0].DeadLetter).Verdict.Retry)
+		require.Equal(t, deadletter.Unreadable, down.Examine(t.Context(), items[1].DeadLetter).Verdict.Kind, "that takes no store")
 	})
 }
 
-func TestALetterOlderThanTheMemoryIsWarnedAbout(t *testing.T) {
+func TestAMessageOlderThanTheMemoryIsWarnedAbout(t *testing.T) {
 	memory := func(s *deadletter.Settings) { s.KeyMemory = 30 * time.Minute }
 	inBubble(t, setup{settings: memory}, func(t *testing.T, w *world) {
 		w.apply("m1", `{"a":1}`)
@@ -206,12 +206,12 @@ func TestALetterOlderThanTheMemoryIsWarnedAbout(t *testing.T) {
 		item := w.list(deadletter.Filter{})[0]
 		require.Equal(t, deadletter.KeyForgotten, item.Verdict.Kind)
 		for _, a := range []deadletter.Action{deadletter.Reprocess, deadletter.Resubmit} {
-			out := w.act(order(a), n)
+			out := w.act(command(a), n)
 			require.Equal(t, deadletter.Refused, out[0].Result)
 			require.Contains(t, out[0].Detail, "second time")
 		}
 		require.Equal(t, 0, w.mem.Len())
-		o := order(deadletter.Reprocess)
+		o := command(deadletter.Reprocess)
 		o.Choice.Acknowledged = true
 		require.Equal(t, deadletter.Applied, w.act(o, n)[0].Result)
 	})
@@ -221,7 +221,7 @@ func TestAHugeBodyIsShownInPart(t *testing.T) {
 	inBubble(t, setup{broker: func(o *servicebus.Options) { o.MaxMessageSize = 8 << 20 }}, func(t *testing.T, w *world) {
 		w.bury("X", message("a", strings.Repeat("x", 4<<20)))
 		item := w.list(deadletter.Filter{})[0]
-		b := deadletter.BodyOf(item.Letter.Message, 4096)
+		b := deadletter.BodyOf(item.DeadLetter.Message, 4096)
 		require.Equal(t, 4<<20, b.Bytes)
 		require.Len(t, b.Text, 4096)
 		require.True(t, b.Cut)
@@ -230,7 +230,7 @@ func TestAHugeBodyIsShownInPart(t *testing.T) {
 
 var errTest = errors.New("planned")
 
-func TestAnUnreadableLetterTellsWhetherItsOrderStands(t *testing.T) {
+func TestAnUnreadableMessageTellsWhetherItsOrderStands(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		w.apply("1", `{"n":1}`)
 		w.bury("NotJSON", message("1", `{"n":`))
@@ -246,7 +246,7 @@ func TestAnUnreadableLetterTellsWhetherItsOrderStands(t *testing.T) {
 		require.False(t, items[0].Verdict.CommittedAt.IsZero())
 		require.Contains(t, items[1].Verdict.Detail, "Nothing is stored under its key")
 
-		item := deadletter.NewReviewer(nil, downPipeline{Pipeline: w.pipeline}, w.ledger, w.settings).Examine(t.Context(), items[0].Letter)
+		item := deadletter.NewReviewer(nil, downPipeline{Pipeline: w.pipeline}, w.ledger, w.settings).Examine(t.Context(), items[0].DeadLetter)
 		require.Equal(t, deadletter.Unreadable, item.Verdict.Kind, "no store can change that")
 		require.Contains(t, item.Verdict.Detail, "is not known")
 	})

@@ -15,7 +15,7 @@ type seen struct {
 	last map[string]sighting // guarded by mu
 }
 
-// A sighting is when, and by which letter. Letters have numbers above zero.
+// A sighting is when, and by which message. Messages have numbers above zero.
 type sighting struct {
 	at time.Time
 	by int64
@@ -40,8 +40,8 @@ func (s *seen) note(id string, at time.Time, by int64, now time.Time) {
 	}
 }
 
-// claim notes that a letter is about to be sent under its id. It refuses when a copy would be dropped because of another
-// letter. Nil refuses nothing.
+// claim notes that a message is about to be sent under its id. It refuses when a copy would be dropped because of another
+// message. Nil refuses nothing.
 func (s *seen) claim(id string, by int64, now time.Time) (refused string) {
 	if s == nil || id == "" || s.window <= 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 // sentMemory is how far back an unfinished resubmit is looked for.
 const sentMemory = 14 * 24 * time.Hour
 
-// sentBefore are the copies that earlier orders have sent, by the sequence number of their letter. Messages of a file may
+// sentBefore are the copies that earlier commands have sent, by the sequence number of their message. Messages of a file may
 // share one, or have none.
 type sentBefore map[int64][]Entry
 

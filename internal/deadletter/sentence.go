@@ -81,7 +81,7 @@ type Notice struct {
 	Text string
 }
 
-// Notices returns the circumstances of a letter.
+// Notices returns the circumstances of a message.
 func Notices(l *DeadLetter, s Settings, now time.Time) []Notice {
 	var out []Notice
 	add := func(k NoticeKind, format string, args ...any) {

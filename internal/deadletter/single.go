@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Act carries out one order for a few letters, given by their sequence numbers. It is [Reviewer.Apply] without a plan: each
-// letter is looked at anew, and the order's Expect bounds what may be done.
+// Act carries out one command for a few messages, given by their sequence numbers. It is [Reviewer.Apply] without a plan: each
+// message is looked at anew, and Expect bounds what may be done.
 func (r *Reviewer) Act(ctx context.Context, a Application, sequences ...int64) (Summary, error) {
 	slices.Sort(sequences)
 	a.Steps = nil
@@ -27,14 +27,14 @@ func (r *Reviewer) DryRun(ctx context.Context, a Application, yield func(Outcome
 		steps[s.Sequence] = s
 	}
 	slots := make(chan struct{}, lookups)
-	for letters, err := range r.Letters(ctx, a.Steps[0].Sequence, a.Steps[len(a.Steps)-1].Sequence) {
+	for messages, err := range r.Pages(ctx, a.Steps[0].Sequence, a.Steps[len(a.Steps)-1].Sequence) {
 		if err != nil {
 			return err
 		}
-		letters = slices.DeleteFunc(letters, func(l *DeadLetter) bool { _, ours := steps[l.Sequence]; return !ours })
-		for _, item := range r.examine(ctx, letters, slots) {
-			yield(r.foresee(a.Command, steps[item.Letter.Sequence], item))
-			delete(steps, item.Letter.Sequence)
+		messages = slices.DeleteFunc(messages, func(l *DeadLetter) bool { _, ours := steps[l.Sequence]; return !ours })
+		for _, item := range r.examine(ctx, messages, slots) {
+			yield(r.wouldDo(a.Command, steps[item.DeadLetter.Sequence], item))
+			delete(steps, item.DeadLetter.Sequence)
 		}
 	}
 	for _, s := range a.Steps {
@@ -45,13 +45,13 @@ func (r *Reviewer) DryRun(ctx context.Context, a Application, yield func(Outcome
 	return nil
 }
 
-func (r *Reviewer) foresee(o Command, s PlanStep, item Item) Outcome {
+func (r *Reviewer) wouldDo(o Command, s PlanStep, item Item) Outcome {
 	o.Action = s.Action
 	if o.Plan != "" {
 		o.Step = &s
 	}
 	out := Outcome{Sequence: s.Sequence, Action: s.Action, Verdict: item.Verdict.Kind}
-	out.MessageID, _ = item.Letter.MessageID()
+	out.MessageID, _ = item.DeadLetter.MessageID()
 	if stop, ends := r.check(o, item, out); ends {
 		return stop
 	}

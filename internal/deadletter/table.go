@@ -12,7 +12,7 @@ func TableHeader() []string {
 
 // TableRow is a message as a row of a table for a spreadsheet, in which nothing of a message can be a formula.
 func (i Item) TableRow() []string {
-	l, came := i.Letter, ""
+	l, came := i.DeadLetter, ""
 	if !l.EnqueuedAt.IsZero() {
 		came = l.EnqueuedAt.UTC().Format(time.RFC3339)
 	}

@@ -11,7 +11,7 @@ type tail struct {
 	fresh    bool
 }
 
-// newTail watches the letters after a sequence number.
+// newTail watches the messages after a sequence number.
 func newTail(last int64) tail { return tail{from: last + 1, expected: map[string]bool{}} }
 
 func (t *tail) expect(messageID string) {
@@ -26,11 +26,11 @@ func (t *tail) look(ctx context.Context, r *Reviewer) error {
 	if len(t.expected) == 0 {
 		return nil
 	}
-	for letters, err := range r.Letters(ctx, t.from, 0) {
+	for messages, err := range r.Pages(ctx, t.from, 0) {
 		if err != nil {
 			return err
 		}
-		for _, l := range letters {
+		for _, l := range messages {
 			t.from = max(t.from, l.Sequence+1)
 			id, _ := l.MessageID()
 			if n, _ := l.resubmitCount(); n > 0 && t.expected[id] {

@@ -40,16 +40,16 @@ func TestMessagesThatTheClientLibraryCannotDecodeAreReachedLikeOthers(t *testing
 				}
 				plain := w.bury("Odd", message("plain", `{"n":3}`))
 				began := time.Now()
-				require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), plain)[0].Result)
+				require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), plain)[0].Result)
 				require.Less(t, time.Since(began), 10*time.Second)
 				require.Zero(t, w.count(dead).Locked, "no lock is left behind")
 
-				discard := order(deadletter.Discard)
+				discard := command(deadletter.Discard)
 				discard.Choice.Acknowledged = true
 				require.Equal(t, deadletter.Discarded, w.act(discard, odd[0])[0].Result)
 				if front > 1 {
-					require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), odd[1])[0].Result)
-					again := order(deadletter.Resubmit)
+					require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), odd[1])[0].Result)
+					again := command(deadletter.Resubmit)
 					again.Choice.NewTTL = time.Hour
 					require.Equal(t, deadletter.Resubmitted, w.act(again, odd[2])[0].Result)
 					require.Contains(t, string(w.messages("orders")[0].Encoded), string(append([]byte{0x94}, twelveFifty[:]...)), "the copy carries the decimal")
@@ -66,18 +66,18 @@ func TestValuesThatTheClientLibraryCannotDecodeAreShownAndExported(t *testing.T)
 		w.buryDecimal("m1", servicebus.Map{{Key: "price", Value: twelveFifty}})
 		item := w.list(deadletter.Filter{})[0]
 		require.Equal(t, deadletter.NeverApplied, item.Verdict.Kind)
-		require.Equal(t, "TTLExpiredException", item.Letter.Reason(), "the properties beside it are read")
-		require.Equal(t, "decimal128(12.50)", deadletter.Value(item.Letter.Message.ApplicationProperties["price"]))
-		line, err := deadletter.ExportLine(item.Letter)
+		require.Equal(t, "TTLExpiredException", item.DeadLetter.Reason(), "the properties beside it are read")
+		require.Equal(t, "decimal128(12.50)", deadletter.Value(item.DeadLetter.Message.ApplicationProperties["price"]))
+		line, err := deadletter.ExportLine(item.DeadLetter)
 		require.NoError(t, err)
 		require.Contains(t, string(line), "encoded_b64")
 		require.Contains(t, string(line), `price`)
 		back, err := deadletter.ImportLine(line)
 		require.NoError(t, err)
-		require.Equal(t, item.Letter.Encoded, back.Encoded)
+		require.Equal(t, item.DeadLetter.Encoded, back.Encoded)
 
 		w.buryDecimal("m2", servicebus.Map{{Key: "nested", Value: servicebus.Map{{Key: "x", Value: twelveFifty}}}})
-		line, err = deadletter.ExportLine(w.list(deadletter.Filter{MessageID: "m2"})[0].Letter)
+		line, err = deadletter.ExportLine(w.list(deadletter.Filter{MessageID: "m2"})[0].DeadLetter)
 		require.NoError(t, err)
 		require.Contains(t, string(line), "encoded_b64", "a value that stands in for another is not exported")
 	})
@@ -95,13 +95,13 @@ func TestAMessageThatIsDamagedIsStillRemoved(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		n := w.bury("X", message("m1", `{"a":1}`))
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
-		discard := order(deadletter.Discard)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result)
+		discard := command(deadletter.Discard)
 		discard.Choice.Acknowledged = true
 		items := w.list(deadletter.Filter{})
 		require.Equal(t, deadletter.Unreadable, items[0].Verdict.Kind)
 		require.NotContains(t, items[0].Verdict.Detail, "encoding.")
-		require.Equal(t, deadletter.Discarded, w.act(discard, items[0].Letter.Sequence)[0].Result)
+		require.Equal(t, deadletter.Discarded, w.act(discard, items[0].DeadLetter.Sequence)[0].Result)
 		require.Zero(t, w.count(dead).Total())
 	})
 }

@@ -99,7 +99,7 @@ func (d DuplicateDetection) window() time.Duration {
 // A Verdict says what is true of a dead letter now. It is a value, as old as the answers it was computed from.
 type Verdict struct {
 	Kind Kind
-	// Reason and Detail say why a letter is unreadable or undecided, and Detail also says of other kinds what the worker
+	// Reason and Detail say why a message is unreadable or undecided, and Detail also says of other kinds what the worker
 	// would say.
 	Reason, Detail string
 	// Gone tells, for KeyForgotten, that a document was stored under it when the message was dead-lettered.
@@ -111,7 +111,7 @@ type Verdict struct {
 	CommittedAt time.Time
 	// Differences are the paths at which a conflict differs.
 	Differences []fingerprint.Difference
-	// MissingParts are the documents that an incomplete order lacks.
+	// MissingParts are the documents that are missing, for Incomplete.
 	MissingParts []string
 	// Program is the other program to which the message belongs, for OtherProgram.
 	Program string

@@ -17,8 +17,8 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// letterOf is a letter with these properties that came in at this time.
-func letterOf(enqueued time.Time, properties map[string]any) *deadletter.DeadLetter {
+// messageOf is a message with these properties that came in at this time.
+func messageOf(enqueued time.Time, properties map[string]any) *deadletter.DeadLetter {
 	m := amqp.NewMessage([]byte(`{"a":1}`))
 	m.Properties = &amqp.MessageProperties{MessageID: "m1"}
 	m.ApplicationProperties = properties
@@ -48,34 +48,34 @@ func TestDecide(t *testing.T) {
 	nothing := worker.Result{Admitted: true, Commit: worker.Commit{Fingerprint: fingerprint.Fingerprint{Hash: "configured"}}}
 	hour := deadletter.Settings{KeyMemory: time.Hour}
 	for _, tt := range []struct {
-		name   string
-		letter *deadletter.DeadLetter
-		result worker.Result
-		s      deadletter.Settings
-		want   deadletter.Kind
+		name    string
+		message *deadletter.DeadLetter
+		result  worker.Result
+		s       deadletter.Settings
+		want    deadletter.Kind
 	}{
-		{"equal content is stored", letterOf(noon, nil), judged(worker.Duplicate), hour, deadletter.AlreadyApplied},
-		{"other content is stored", letterOf(noon, nil), judged(worker.Conflict), hour, deadletter.Conflict},
-		{"documents are missing", letterOf(noon, nil), judged(worker.Incomplete), hour, deadletter.Incomplete},
-		{"what is stored has no hash", letterOf(noon, nil), judged(worker.HashMissing), hour, deadletter.HashMissing},
-		{"the id belongs to another key", letterOf(noon, nil), judged(worker.OtherKey), hour, deadletter.OtherKey},
-		{"it cannot be admitted", letterOf(noon, nil), worker.Result{Cause: worker.CauseRefused, Reason: reason.NotJSON}, hour, deadletter.Unreadable},
-		{"the store is down", letterOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseUnavailable, Err: errors.New("503")}, hour, deadletter.Undecided},
-		{"the store may not be used", letterOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseMisconfigured, Err: errors.New("403")}, hour, deadletter.Undecided},
-		{"the caller gave up", letterOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseStopped, Err: context.Canceled}, hour, deadletter.Undecided},
-		{"nothing came of it at all", letterOf(noon, nil), worker.Result{}, hour, deadletter.Undecided},
-		{"nothing is stored", letterOf(noon.Add(-59*time.Minute), nil), nothing, hour, deadletter.NeverApplied},
-		{"nothing is stored and keys are remembered for ever", letterOf(noon.Add(-9999*time.Hour), nil), nothing, deadletter.Settings{}, deadletter.NeverApplied},
-		{"nothing is stored any more", letterOf(noon.Add(-time.Hour), nil), nothing, hour, deadletter.KeyForgotten},
-		{"nothing is stored and the age is not known", letterOf(time.Time{}, nil), nothing, hour, deadletter.KeyForgotten},
-		{"nothing is stored where a conflict was", letterOf(noon, map[string]any{"DeadLetterReason": reason.ContentConflict}), nothing, hour, deadletter.KeyForgotten},
-		{"nothing is stored where something was compared", letterOf(noon, map[string]any{worker.PropertyStoredHash: "ab"}), nothing, hour, deadletter.KeyForgotten},
+		{"equal content is stored", messageOf(noon, nil), judged(worker.Duplicate), hour, deadletter.AlreadyApplied},
+		{"other content is stored", messageOf(noon, nil), judged(worker.Conflict), hour, deadletter.Conflict},
+		{"documents are missing", messageOf(noon, nil), judged(worker.Incomplete), hour, deadletter.Incomplete},
+		{"what is stored has no hash", messageOf(noon, nil), judged(worker.HashMissing), hour, deadletter.HashMissing},
+		{"the id belongs to another key", messageOf(noon, nil), judged(worker.OtherKey), hour, deadletter.OtherKey},
+		{"it cannot be admitted", messageOf(noon, nil), worker.Result{Cause: worker.CauseRefused, Reason: reason.NotJSON}, hour, deadletter.Unreadable},
+		{"the store is down", messageOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseUnavailable, Err: errors.New("503")}, hour, deadletter.Undecided},
+		{"the store may not be used", messageOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseMisconfigured, Err: errors.New("403")}, hour, deadletter.Undecided},
+		{"the caller gave up", messageOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseStopped, Err: context.Canceled}, hour, deadletter.Undecided},
+		{"nothing came of it at all", messageOf(noon, nil), worker.Result{}, hour, deadletter.Undecided},
+		{"nothing is stored", messageOf(noon.Add(-59*time.Minute), nil), nothing, hour, deadletter.NeverApplied},
+		{"nothing is stored and keys are remembered for ever", messageOf(noon.Add(-9999*time.Hour), nil), nothing, deadletter.Settings{}, deadletter.NeverApplied},
+		{"nothing is stored any more", messageOf(noon.Add(-time.Hour), nil), nothing, hour, deadletter.KeyForgotten},
+		{"nothing is stored and the age is not known", messageOf(time.Time{}, nil), nothing, hour, deadletter.KeyForgotten},
+		{"nothing is stored where a conflict was", messageOf(noon, map[string]any{"DeadLetterReason": reason.ContentConflict}), nothing, hour, deadletter.KeyForgotten},
+		{"nothing is stored where something was compared", messageOf(noon, map[string]any{worker.PropertyStoredHash: "ab"}), nothing, hour, deadletter.KeyForgotten},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := deadletter.Decide(tt.letter, tt.result, tt.s, noon)
+			got := deadletter.Decide(tt.message, tt.result, tt.s, noon)
 			require.Equal(t, tt.want, got.Kind)
 			require.NotEmpty(t, got.Meaning())
-			for _, o := range deadletter.Offers(tt.letter, got, deadletter.Settings{Duplicates: deadletter.DuplicateDetection{Known: true}}, deadletter.Choice{}, noon) {
+			for _, o := range deadletter.Offers(tt.message, got, deadletter.Settings{Duplicates: deadletter.DuplicateDetection{Known: true}}, deadletter.Choice{}, noon) {
 				require.NotEmpty(t, o.Label)
 				require.NotEmpty(t, o.Sentence)
 			}
@@ -84,11 +84,11 @@ func TestDecide(t *testing.T) {
 }
 
 func TestDecideSaysWhatItWasDecidedFrom(t *testing.T) {
-	v := deadletter.Decide(letterOf(noon, nil), judged(worker.Conflict), deadletter.Settings{}, noon)
+	v := deadletter.Decide(messageOf(noon, nil), judged(worker.Conflict), deadletter.Settings{}, noon)
 	require.Equal(t, "stored", v.StoredHash)
 	require.Equal(t, "arrived", v.ArrivedHash)
 	require.Equal(t, noon, v.CommittedAt)
-	v = deadletter.Decide(letterOf(noon, nil), worker.Result{Admitted: true, Commit: worker.Commit{Fingerprint: fingerprint.Fingerprint{Hash: "configured"}}}, deadletter.Settings{}, noon)
+	v = deadletter.Decide(messageOf(noon, nil), worker.Result{Admitted: true, Commit: worker.Commit{Fingerprint: fingerprint.Fingerprint{Hash: "configured"}}}, deadletter.Settings{}, noon)
 	require.Equal(t, "configured", v.ArrivedHash)
 	require.Empty(t, v.StoredHash)
 }
@@ -96,13 +96,13 @@ func TestDecideSaysWhatItWasDecidedFrom(t *testing.T) {
 func TestAConflictOfWhatCannotBeHashedAlikeHasNoHashOfItsOwn(t *testing.T) {
 	r := judged(worker.Conflict)
 	r.ArrivedHash, r.Commit.Fingerprint.Hash = "", "configured"
-	v := deadletter.Decide(letterOf(noon, nil), r, deadletter.Settings{}, noon)
+	v := deadletter.Decide(messageOf(noon, nil), r, deadletter.Settings{}, noon)
 	require.Equal(t, "stored", v.StoredHash)
 	require.Empty(t, v.ArrivedHash, "a hash by another parameters says nothing beside the stored one")
 }
 
-func TestADamagedLetterIsUnreadableWhateverIsStored(t *testing.T) {
-	l := letterOf(noon, nil)
+func TestADamagedMessageIsUnreadableWhateverIsStored(t *testing.T) {
+	l := messageOf(noon, nil)
 	l.Damage = []string{"application properties: decimal128 not implemented"}
 	v := deadletter.Decide(l, judged(worker.Duplicate), deadletter.Settings{}, noon)
 	require.Equal(t, deadletter.Unreadable, v.Kind)
@@ -132,7 +132,7 @@ func TestOffersByVerdict(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			v := deadletter.Verdict{Kind: kind, Program: "other"}
 			require.Equal(t, tt.first, v.First())
-			offers := deadletter.Offers(letterOf(noon, nil), v, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}}, deadletter.Choice{}, noon)
+			offers := deadletter.Offers(messageOf(noon, nil), v, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}}, deadletter.Choice{}, noon)
 			var refused, warned []deadletter.Action
 			for _, o := range offers {
 				if o.Refused != "" {

@@ -21,7 +21,7 @@ func TestAnActionWaitsForTheStoreNoLongerThanItMay(t *testing.T) {
 		w.store.Down(&worker.UnavailableError{Cause: errors.New("503")})
 		w.patience = 40 * time.Second
 		began := time.Now()
-		out := w.act(order(deadletter.Reprocess), n)
+		out := w.act(command(deadletter.Reprocess), n)
 		require.Len(t, out, 1)
 		require.Equal(t, deadletter.StoreDown, out[0].Result)
 		require.InDelta(t, 40*time.Second, time.Since(began), float64(35*time.Second))
@@ -53,11 +53,11 @@ func TestAListingWaitsWhileTheStoreIsThrottled(t *testing.T) {
 type shuffled struct{ deadletter.Broker }
 
 func (s shuffled) Peek(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
-	letters, err := s.Broker.Peek(ctx, from, most)
-	if len(letters) > 2 {
-		letters[0], letters[2] = letters[2], letters[0]
+	messages, err := s.Broker.Peek(ctx, from, most)
+	if len(messages) > 2 {
+		messages[0], messages[2] = messages[2], messages[0]
 	}
-	return letters, err
+	return messages, err
 }
 
 func TestPagesThatDoNotAscendAreAnErrorAndNoEnd(t *testing.T) {
@@ -80,16 +80,16 @@ func TestALaterVersionOfAKeyIsNotReprocessedUnasked(t *testing.T) {
 		for i := range 3 {
 			all = append(all, w.bury("X", message("multi-a", fmt.Sprintf(`{"a":%d}`, i))))
 		}
-		out := w.act(order(deadletter.Reprocess), all[2])[0]
+		out := w.act(command(deadletter.Reprocess), all[2])[0]
 		require.Equal(t, deadletter.Refused, out.Result)
 		require.Contains(t, out.Detail, fmt.Sprintf("2 dead letter(s) of this key came before it, the first is %d", all[0]))
 		item, err := w.review.Find(t.Context(), all[2])
 		require.NoError(t, err)
-		others, err := w.review.OfKey(t.Context(), item.Letter, 0)
+		others, err := w.review.OfKey(t.Context(), item.DeadLetter, 0)
 		require.NoError(t, err)
 		require.Equal(t, all[:2], others)
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), all[0])[0].Result)
-		o := order(deadletter.Reprocess)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), all[0])[0].Result)
+		o := command(deadletter.Reprocess)
 		o.Choice.Acknowledged = true
 		require.Equal(t, deadletter.Refused, w.act(o, all[2])[0].Result, "it is a conflict now")
 	})
@@ -99,7 +99,7 @@ func TestWhatCannotBeArchivedIsNotRemoved(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		kept := 0
-		o := order(deadletter.Discard)
+		o := command(deadletter.Discard)
 		o.Archive = func(*deadletter.DeadLetter) error { kept++; return errTest }
 		require.Equal(t, deadletter.Refused, w.act(o, n)[0].Result)
 		require.Zero(t, kept, "what is refused is not archived")
@@ -127,11 +127,11 @@ func TestForwardedDeadLettersAreReachedWhereTheyLie(t *testing.T) {
 		w.review = deadletter.NewReviewer(w.forwardedBroker(), w.pipeline, w.ledger, w.settings)
 		items := w.list(deadletter.Filter{})
 		require.Len(t, items, 1)
-		require.Equal(t, n, items[0].Letter.Sequence)
-		require.Equal(t, "TooLarge", items[0].Letter.Reason())
-		require.Equal(t, deadletter.Refused, w.act(order(deadletter.Resubmit), n)[0].Result)
-		require.Equal(t, deadletter.Absent, w.act(order(deadletter.Reprocess), n-1)[0].Result, "an ordinary message is none")
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+		require.Equal(t, n, items[0].DeadLetter.Sequence)
+		require.Equal(t, "TooLarge", items[0].DeadLetter.Reason())
+		require.Equal(t, deadletter.Refused, w.act(command(deadletter.Resubmit), n)[0].Result)
+		require.Equal(t, deadletter.Absent, w.act(command(deadletter.Reprocess), n-1)[0].Result, "an ordinary message is none")
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result)
 		require.Equal(t, 2, w.count("orders").Active)
 	})
 }
@@ -168,7 +168,7 @@ func TestMessagesThatDoNotSayTheirNumberAreReleasedToo(t *testing.T) {
 		w.bury("X", message("b", `{}`))
 		n := w.bury("X", message("c", `{"a":1}`))
 		w.review = deadletter.NewReviewer(&nameless{Broker: w.broker(), hide: 2}, w.pipeline, w.ledger, w.settings)
-		require.Equal(t, deadletter.Applied, w.act(order(deadletter.Reprocess), n)[0].Result)
+		require.Equal(t, deadletter.Applied, w.act(command(deadletter.Reprocess), n)[0].Result)
 		require.Equal(t, servicebus.Counts{Active: 2, Bytes: w.count(dead).Bytes}, w.count(dead))
 	})
 }

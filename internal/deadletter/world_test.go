@@ -202,11 +202,11 @@ func encode(t *testing.T, m *amqp.Message) []byte {
 	return b
 }
 
-func order(a deadletter.Action) deadletter.Command {
+func command(a deadletter.Action) deadletter.Command {
 	return deadletter.Command{Action: a, Actor: "ann", Why: "ticket 7"}
 }
 
-// act carries out an order on some letters and returns the outcomes in the order of their numbers.
+// act carries out a command on some messages and returns the outcomes in the order of their numbers.
 func (w *world) act(o deadletter.Command, sequences ...int64) []deadletter.Outcome {
 	w.t.Helper()
 	var out []deadletter.Outcome
@@ -269,7 +269,7 @@ func (l *memoryLedger) Entries(_ context.Context, q deadletter.Query) iter.Seq2[
 	}
 }
 
-// states returns what the ledger says of one letter.
+// states returns what the ledger says of one message.
 func (l *memoryLedger) states(sequence int64) []deadletter.State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -73,11 +73,11 @@ func (s *Server) rows(ctx context.Context, f deadletter.Filter, p *listPage) {
 			}
 			return
 		case len(p.Rows) == listRows || seen == listSeen:
-			p.Next, p.Short = p.Selection.Next(item.Letter.Sequence), len(p.Rows) < listRows
+			p.Next, p.Short = p.Selection.Next(item.DeadLetter.Sequence), len(p.Rows) < listRows
 			return
 		}
 		seen++
-		next = item.Letter.Sequence + 1
+		next = item.DeadLetter.Sequence + 1
 		if f.Matches(item) {
 			s.addRow(p, item)
 		}
@@ -87,15 +87,15 @@ func (s *Server) rows(ctx context.Context, f deadletter.Filter, p *listPage) {
 // addRow puts messages of one key together, and collects the actions that one of the rows allows.
 func (s *Server) addRow(p *listPage, item deadletter.Item) {
 	settings, now := s.options.Reviewer.Settings(), time.Now()
-	row := listRow{Item: item, Notices: deadletter.Notices(item.Letter, settings, now), Unreachable: item.Letter.Unreachable()}
-	row.ID, _ = item.Letter.MessageID()
-	for _, o := range deadletter.Offers(item.Letter, item.Verdict, settings, deadletter.Choice{}, now) {
+	row := listRow{Item: item, Notices: deadletter.Notices(item.DeadLetter, settings, now), Unreachable: item.DeadLetter.Unreachable()}
+	row.ID, _ = item.DeadLetter.MessageID()
+	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, settings, deadletter.Choice{}, now) {
 		known := slices.ContainsFunc(p.Actions, func(a deadletter.Offer) bool { return a.Action == o.Action })
 		if row.Unreachable == "" && o.Refused == "" && !known {
 			p.Actions = append(p.Actions, o)
 		}
 	}
-	item.Letter.Message.Data, item.Letter.Encoded, row.Content, row.Stored = nil, nil, nil, nil // the list shows no bodies
+	item.DeadLetter.Message.Data, item.DeadLetter.Encoded, row.Content, row.Stored = nil, nil, nil, nil // the list shows no bodies
 	at := len(p.Rows)
 	for i, other := range p.Rows {
 		if item.Key != "" && other.Key == item.Key {

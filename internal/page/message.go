@@ -71,7 +71,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) (deadletter.Item, 
 	defer cancel()
 	item, err := s.options.Reviewer.Find(ctx, n)
 	switch {
-	case errors.Is(err, deadletter.ErrNoLetter):
+	case errors.Is(err, deadletter.ErrAbsent):
 		s.fail(w, r, http.StatusNotFound, "There is no dead-lettered message "+strconv.FormatInt(n, 10)+". It was removed, or never there; the history may say more.")
 		return item, false
 	case err != nil:
@@ -86,7 +86,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	l := item.Letter
+	l := item.DeadLetter
 	p := messagePage{
 		Item: item, Notices: deadletter.Notices(l, s.options.Reviewer.Settings(), time.Now()), Body: deadletter.BodyOf(l.Message, shownBody),
 		Changes: item.Changes(), Next: s.next(r.Context(), l.Sequence), Facts: l.Facts(), Offers: s.offers(item), Unreachable: l.Unreachable(),
@@ -118,9 +118,9 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 
 // next returns the sequence number of the message after this one, and zero when there is none.
 func (s *Server) next(ctx context.Context, sequence int64) int64 {
-	for letters, err := range s.options.Reviewer.Letters(ctx, sequence+1, 0) {
-		if err == nil && len(letters) > 0 {
-			return letters[0].Sequence
+	for messages, err := range s.options.Reviewer.Pages(ctx, sequence+1, 0) {
+		if err == nil && len(messages) > 0 {
+			return messages[0].Sequence
 		}
 		break
 	}
@@ -133,10 +133,10 @@ func (s *Server) offers(item deadletter.Item) []offer {
 	settings, now := s.options.Reviewer.Settings(), time.Now()
 	var out []offer
 	main := false
-	for _, o := range deadletter.Offers(item.Letter, item.Verdict, settings, deadletter.Choice{}, now) {
-		next := offer{Offer: o, Sequence: item.Letter.Sequence, Verdict: item.Verdict.Kind}
+	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, settings, deadletter.Choice{}, now) {
+		next := offer{Offer: o, Sequence: item.DeadLetter.Sequence, Verdict: item.Verdict.Kind}
 		if o.Action == deadletter.Resubmit && o.Refused != "" {
-			renewed := deadletter.OfferOf(o.Action, item.Letter, item.Verdict, settings, deadletter.Choice{NewTTL: time.Hour}, now)
+			renewed := deadletter.OfferOf(o.Action, item.DeadLetter, item.Verdict, settings, deadletter.Choice{NewTTL: time.Hour}, now)
 			if renewed.Refused == "" {
 				next.Offer, next.NeedsTTL = renewed, true
 			}
@@ -153,12 +153,12 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	line, err := deadletter.ExportLine(item.Letter)
+	line, err := deadletter.ExportLine(item.DeadLetter)
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, "The dead-lettered message cannot be exported: "+err.Error())
 		return
 	}
-	attach(w, "application/x-ndjson", "dead-letter-"+strconv.FormatInt(item.Letter.Sequence, 10)+".jsonl")
+	attach(w, "application/x-ndjson", "dead-letter-"+strconv.FormatInt(item.DeadLetter.Sequence, 10)+".jsonl")
 	_, _ = w.Write(append(line, '\n')) // the browser may be gone
 }
 
@@ -168,11 +168,11 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	content, ok := item.Letter.Content()
+	content, ok := item.DeadLetter.Content()
 	if !ok {
 		s.fail(w, r, http.StatusNotFound, "The body of this message is not made of bytes. The export has it.")
 		return
 	}
-	attach(w, "application/octet-stream", "body-"+strconv.FormatInt(item.Letter.Sequence, 10))
+	attach(w, "application/octet-stream", "body-"+strconv.FormatInt(item.DeadLetter.Sequence, 10))
 	_, _ = w.Write(content) // the browser may be gone
 }

@@ -80,7 +80,7 @@ func (v *visitor) token(path string) string {
 	return found[1]
 }
 
-func TestTheListShowsGroupsAndLetters(t *testing.T) {
+func TestTheListShowsGroupsAndMessages(t *testing.T) {
 	w := start(t, nil)
 	w.story()
 	status, body := w.visit().get("/")
@@ -193,7 +193,7 @@ func TestAnActionThatMakesNoSenseIsRefused(t *testing.T) {
 	}{
 		"no reason":                     {"/messages/1/discard", url.Values{"verdict": {"already-applied"}, "why": {" "}}, 400, "Say why"},
 		"no such action":                {"/messages/1/explode", url.Values{"why": {"x"}}, 404, "no such action"},
-		"a letter that is gone":         {"/messages/99/discard", url.Values{"why": {"x"}}, 200, "not among the dead letters any more"},
+		"a message that is gone":        {"/messages/99/discard", url.Values{"why": {"x"}}, 200, "not among the dead letters any more"},
 		"a verdict that has changed":    {"/messages/1/discard", url.Values{"verdict": {"never-applied"}, "why": {"x"}}, 200, "The message is where it was"},
 		"a conflict is not reprocessed": {"/messages/4/reprocess", url.Values{"verdict": {"conflict"}, "why": {"x"}}, 200, "come straight back"},
 		"a warning that was not read":   {"/messages/2/discard", url.Values{"verdict": {"never-applied"}, "why": {"x"}}, 200, "lost for good"},
@@ -311,7 +311,7 @@ func TestTheTableForASpreadsheetHoldsNoFormulas(t *testing.T) {
 	require.Equal(t, "'=cmd()", rows[1][3])
 }
 
-func TestALetterCanBeExported(t *testing.T) {
+func TestAMessageCanBeExported(t *testing.T) {
 	w := start(t, nil)
 	w.story()
 	status, body := w.visit().get("/messages/2/export")

@@ -126,13 +126,13 @@ func (s *Server) count(done chan struct{}) {
 			found.Err = s.explain(err)
 			break
 		}
-		verdicts.Add(item.Letter, item.Verdict)
-		reasons.Add(item.Letter, item.Verdict)
-		if at := item.Letter.EnqueuedAt; !at.IsZero() {
+		verdicts.Add(item.DeadLetter, item.Verdict)
+		reasons.Add(item.DeadLetter, item.Verdict)
+		if at := item.DeadLetter.EnqueuedAt; !at.IsZero() {
 			arrivals = append(arrivals, at.Unix())
 		}
 		if id := item.DocumentID; id != "" && (len(found.keys) < maxKeys || found.keys[id] != nil) {
-			found.keys[id] = append(found.keys[id], item.Letter.Sequence)
+			found.keys[id] = append(found.keys[id], item.DeadLetter.Sequence)
 		}
 		found.Total++
 		if found.Total%100 == 0 {

@@ -140,7 +140,7 @@ func (w *world) dead() int {
 	return c.Total()
 }
 
-// story buries one letter of each common verdict, hostile ones among them, and returns their number.
+// story buries one message of each common verdict, hostile ones among them, and returns their number.
 func (w *world) story() int {
 	w.apply("1001", `{"orderId":"1001","amount":40}`)
 	w.apply("1002", `{"orderId":"1002","customer":{"name":"Ada","city":"Bern"},"amount":40,"note":"by noon"}`)

@@ -23,7 +23,7 @@ func newDeadletter(sys system) *cobra.Command {
 
 Every dead letter gets a verdict from the message, the stored document and the settings of the queue. list, show, diff,
 export, plan and log change nothing. reprocess, resubmit, discard, import and apply need a --reason, and are recorded in the
-container beside the orders. A dead letter is never removed before the outcome is known.
+container beside the documents. A dead letter is never removed before the outcome is known.
 
 It needs the right to receive from the queue and to read and create documents, and for resubmit the right to send. Give it
 the settings of the worker, so that it decides as the worker does.`

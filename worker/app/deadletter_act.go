@@ -56,8 +56,8 @@ func (d *actionFlags) checkProgram() error {
 // maxWhy bounds a reason, in characters, as on the page.
 const maxWhy = 500
 
-// order checks the flags and builds an order from them.
-func (d *actionFlags) order(sys system, a deadletter.Action) (deadletter.Command, error) {
+// command checks the flags and builds a command from them.
+func (d *actionFlags) command(sys system, a deadletter.Action) (deadletter.Command, error) {
 	if strings.TrimSpace(d.why) == "" {
 		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
 	}
@@ -98,7 +98,7 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 			}
 			o := deadletter.Command{Action: a, Choice: d.choice}
 			if !dryRun {
-				if o, err = d.order(sys, a); err != nil {
+				if o, err = d.command(sys, a); err != nil {
 					return err
 				}
 			}
@@ -106,14 +106,14 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 				return err
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				return r.act(ctx, sys, actRun{order: o, numbers: numbers, archive: archive, dryRun: dryRun, pace: pace})
+				return r.act(ctx, sys, actRun{command: o, numbers: numbers, archive: archive, dryRun: dryRun, pace: pace})
 			})
 		},
 	}
 	d.bind(c.Flags())
 	d.bindWarning(c.Flags())
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
-	c.Flags().IntVar(&pace.sweepLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked while looking for these")
+	c.Flags().IntVar(&pace.lockLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked while looking for these")
 	c.Flags().DurationVar(&pace.patience, "wait", 0, "wait so long for a dead letter that somebody else holds; by default a little more than a lock")
 	switch a {
 	case deadletter.Resubmit:
@@ -139,9 +139,9 @@ func parseTTL(text string) (time.Duration, error) {
 	return ttl, nil
 }
 
-// actRun is one order for a few letters.
+// actRun is one command for a few messages.
 type actRun struct {
-	order   deadletter.Command
+	command deadletter.Command
 	numbers []int64
 	archive string
 	dryRun  bool
@@ -157,7 +157,7 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 			return err
 		}
 		defer kept.file.Close()
-		a.order.Archive = kept.keep
+		a.command.Archive = kept.keep
 	}
 	failed, meter := 0, newMeter(sys.stderr)
 	report := func(o deadletter.Outcome) {
@@ -167,9 +167,9 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 		}
 		fmt.Fprintln(sys.stdout, outcomeLine(o))
 	}
-	application := deadletter.Application{Command: a.order, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
+	application := deadletter.Application{Command: a.command, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
 	if a.dryRun {
-		application.Steps = stepsOf(a.order.Action, a.numbers)
+		application.Steps = stepsOf(a.command.Action, a.numbers)
 		if err := r.DryRun(ctx, application, report); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 type pacing struct {
 	rate, canary string
 	maxFailures  int
-	sweepLimit   int
+	lockLimit    int
 	patience     time.Duration
 	parsed       deadletter.Pace
 }
@@ -31,17 +31,17 @@ func (p *pacing) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&p.rate, "rate", "20/s", "begin at most so many a second, such as 5 or 5/s; 0 is as fast as it goes")
 	flags.StringVar(&p.canary, "canary", "1,5,20,100", "sizes of the groups that are done one after the other; a size is passed only while all goes well")
 	flags.IntVar(&p.maxFailures, "max-failures", 10, "stop when so many did not come out as they should")
-	flags.IntVar(&p.sweepLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked meanwhile")
+	flags.IntVar(&p.lockLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked meanwhile")
 	flags.DurationVar(&p.patience, "wait", 0, "wait so long for dead letters that somebody else holds; by default a little more than a lock")
 }
 
-// slowest is the lowest rate, in letters a second: some four an hour.
+// slowest is the lowest rate, in messages a second: some four an hour.
 const slowest = 0.001
 
 // parse reads the two flags that have a form of their own.
 func (p *pacing) parse() error {
 	rate, err := strconv.ParseFloat(strings.TrimSuffix(p.rate, "/s"), 64)
-	// What is neither above nor below is no number, and a letter in a day is no rate.
+	// What is neither above nor below is no number, and a message in a day is no rate.
 	if err != nil || rate != 0 && !(rate >= slowest && rate <= 10_000) {
 		return withCode(exitUsage, fmt.Errorf("--rate %q is not a number a second such as 5/s", p.rate))
 	}
@@ -58,7 +58,7 @@ func (p *pacing) parse() error {
 
 func (p pacing) pace() deadletter.Pace {
 	out := p.parsed
-	out.MaxFailures, out.LockLimit, out.Patience = p.maxFailures, p.sweepLimit, p.patience
+	out.MaxFailures, out.LockLimit, out.Patience = p.maxFailures, p.lockLimit, p.patience
 	return out
 }
 
@@ -80,7 +80,7 @@ what is begun and releases the rest; apply the same plan again to go on, as ofte
 			var o deadletter.Command
 			var err error
 			if execute {
-				if o, err = d.order(sys, ""); err != nil {
+				if o, err = d.command(sys, ""); err != nil {
 					return err
 				}
 			}

@@ -16,7 +16,7 @@ func newDeadletterDiff(sys system) *cobra.Command {
 
 Exit code 0 when the two are the same, 3 when they differ, 4 when there is nothing to compare with or nobody can tell.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return withLetter(c, sys, args, output, func(_ *review, item deadletter.Item) error {
+			return withMessage(c, sys, args, output, func(_ *review, item deadletter.Item) error {
 				return diff(sys, item, output)
 			})
 		},

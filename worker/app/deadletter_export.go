@@ -19,14 +19,14 @@ import (
 )
 
 func newDeadletterExport(sys system) *cobra.Command {
-	var f letterFilter
+	var f filterFlags
 	var file string
 	c := &cobra.Command{
 		Use: "export [SEQUENCE...]", Short: "Write dead letters as JSON lines, losing nothing",
 		Long: `Write dead letters as JSON lines, losing nothing, to standard output or a file.
 
 The lines are those of the send command, with the broker's own properties; one that holds something that JSON has no form for
-carries the encoded message. The bodies are in it: keep the file as you keep the orders. import reads it.`,
+carries the encoded message. The bodies are in it: keep the file as you keep the documents. import reads it.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			numbers, err := sequences(args)
 			if err != nil {
@@ -88,14 +88,14 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// export writes the letters with these numbers, or all that the filter selects when there are none.
+// export writes the messages with these numbers, or all that the filter selects when there are none.
 func (r *review) export(ctx context.Context, out io.Writer, f deadletter.Filter, numbers []int64) (int, error) {
 	for _, n := range numbers {
 		item, err := r.find(ctx, n)
 		if err != nil {
 			return 0, err
 		}
-		if err := exportLine(out, item.Letter); err != nil {
+		if err := exportLine(out, item.DeadLetter); err != nil {
 			return 0, err
 		}
 	}
@@ -107,7 +107,7 @@ func (r *review) export(ctx context.Context, out io.Writer, f deadletter.Filter,
 		if err != nil {
 			return n, err
 		}
-		if err := exportLine(out, item.Letter); err != nil {
+		if err := exportLine(out, item.DeadLetter); err != nil {
 			return n, err
 		}
 		n++
@@ -163,19 +163,19 @@ still there are not removed.`,
 			o := deadletter.Command{Action: action, Choice: d.choice}
 			var err error
 			if execute {
-				if o, err = d.order(sys, action); err != nil {
+				if o, err = d.command(sys, action); err != nil {
 					return err
 				}
 			}
 			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
 				return err
 			}
-			letters, err := readExport(sys.stdin, args[0])
+			messages, err := readExport(sys.stdin, args[0])
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				return r.importFile(ctx, sys, deadletter.Application{Command: o}, letters, execute)
+				return r.importFile(ctx, sys, deadletter.Application{Command: o}, messages, execute)
 			})
 		},
 	}
@@ -198,7 +198,7 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) 
 		defer f.Close()
 		in = f
 	}
-	var letters []*deadletter.DeadLetter
+	var messages []*deadletter.DeadLetter
 	var faults []error
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxLine)
@@ -212,7 +212,7 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) 
 			faults = append(faults, fmt.Errorf("%s, line %d: %w", name, n, err))
 			continue
 		}
-		letters = append(letters, l)
+		messages = append(messages, l)
 	}
 	if err := scanner.Err(); err != nil {
 		faults = append(faults, err)
@@ -220,10 +220,10 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) 
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("nothing was done:\n%w", errors.Join(indent(faults)...))
 	}
-	return letters, nil
+	return messages, nil
 }
 
-func (r *review) importFile(ctx context.Context, sys system, a deadletter.Application, letters []*deadletter.DeadLetter, execute bool) error {
+func (r *review) importFile(ctx context.Context, sys system, a deadletter.Application, messages []*deadletter.DeadLetter, execute bool) error {
 	ctx, abort, release := stopSignals(ctx)
 	defer release()
 	done, meter := 0, newMeter(sys.stderr)
@@ -236,21 +236,21 @@ func (r *review) importFile(ctx context.Context, sys system, a deadletter.Applic
 		fmt.Fprintln(sys.stdout, outcomeLine(o))
 	}
 	if !execute {
-		if err := r.DryRunImport(ctx, a.Command, letters, a.Outcome); err != nil {
+		if err := r.DryRunImport(ctx, a.Command, messages, a.Outcome); err != nil {
 			return err
 		}
-		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. To do it, add --execute, with a --reason\n", done, len(letters))
+		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. To do it, add --execute, with a --reason\n", done, len(messages))
 	} else {
-		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Import(ctx, a, letters) })
+		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Import(ctx, a, messages) })
 		switch {
 		case err != nil:
 			return err
 		case summary.Stopped != "":
-			return fmt.Errorf("not finished: %s with %d of %d done. Do it again to go on: what is done is recognised", summary.Stopped, done, len(letters))
+			return fmt.Errorf("not finished: %s with %d of %d done. Do it again to go on: what is done is recognised", summary.Stopped, done, len(messages))
 		}
 	}
-	if done < len(letters) {
-		return fmt.Errorf("%d of %d not done", len(letters)-done, len(letters))
+	if done < len(messages) {
+		return fmt.Errorf("%d of %d not done", len(messages)-done, len(messages))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/orderworker/orderworker/internal/messagejson"
 )
 
-// letterFilter are the flags that select dead letters.
-type letterFilter struct {
+// filterFlags are the flags that select dead letters.
+type filterFlags struct {
 	verdicts, reasons []string
 	messageID, text   string
 	olderThan, since  string
@@ -23,7 +23,7 @@ type letterFilter struct {
 	from, to          int64
 }
 
-func (f *letterFilter) bind(flags *pflag.FlagSet) {
+func (f *filterFlags) bind(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.verdicts, "verdict", nil, "only these verdicts: "+kindNames())
 	flags.StringArrayVar(&f.reasons, "reason", nil, "only those dead-lettered for this reason, as it is, such as MaxDeliveryCountExceeded, or (none); may be repeated")
 	flags.StringVar(&f.messageID, "message-id", "", "only those with this MessageId")
@@ -44,7 +44,7 @@ func kindNames() string {
 }
 
 // filter reads the flags.
-func (f *letterFilter) filter(now time.Time) (deadletter.Filter, error) {
+func (f *filterFlags) filter(now time.Time) (deadletter.Filter, error) {
 	out := deadletter.Filter{Reasons: f.reasons, MessageID: f.messageID, Text: f.text, FirstSequence: f.from, LastSequence: f.to}
 	for _, text := range f.verdicts {
 		k, ok := deadletter.ParseKind(text)

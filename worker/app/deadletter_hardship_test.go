@@ -70,7 +70,7 @@ func TestValuesThatWouldSelectOrAllowMoreThanMeantAreRefused(t *testing.T) {
 		{"a time in the future", "lies in the future. Give how long ago", []string{"list", "--older-than=-5h"}},
 		{"a log of the future", "lies in the future", []string{"log", "--since=-5h"}},
 		{"less than one step", "--max -3 is less than nothing. Give zero or more", []string{"plan", "--max", "-3"}},
-		{"less than one letter", "--limit -1", []string{"list", "--limit", "-1"}},
+		{"less than one message", "--limit -1", []string{"list", "--limit", "-1"}},
 		{"less than no body", "--body -5", []string{"show", "1", "--body", "-5"}},
 		{"less than no failure", "--max-failures -1", []string{"apply", "plan", "--max-failures", "-1"}},
 		{"a rate that is no number", "is not a number a second", []string{"apply", "plan", "--rate", "nan"}},

@@ -18,14 +18,14 @@ import (
 )
 
 func newDeadletterList(sys system) *cobra.Command {
-	var f letterFilter
+	var f filterFlags
 	var output, by string
 	var limit int
 	c := &cobra.Command{
 		Use: "list", Short: "List dead letters with the verdict on each", Args: needArgs(),
 		Long: `List dead letters with the verdict on each, in the order of their sequence numbers.
 
-Letters are peeked and nothing is touched. The verdict is computed now, from the message, the stored document and the
+Messages are peeked and nothing is touched. The verdict is computed now, from the message, the stored document and the
 settings of the queue.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkListOutput(output, by != ""); err != nil {
@@ -82,7 +82,7 @@ func checkListOutput(output string, grouped bool) error {
 	return withCode(exitUsage, fmt.Errorf("-o %q is neither table, json nor csv", output))
 }
 
-// lister writes letters as they come, so that any number of them takes the same memory.
+// lister writes messages as they come, so that any number of them takes the same memory.
 type lister struct {
 	*review
 	filter deadletter.Filter
@@ -92,19 +92,19 @@ type lister struct {
 	// byVerdict tells that the groups are verdicts.
 	byVerdict bool
 	out       io.Writer
-	// unanswered is why the first undecided letter is so.
+	// unanswered is why the first undecided message is so.
 	unanswered string
 	undecided  int
 }
 
-// each calls visit for every letter up to the limit, and returns how many there were.
+// each calls visit for every message up to the limit, and returns how many there were.
 func (l *lister) each(ctx context.Context, visit func(deadletter.Item) error) (int, error) {
 	n := 0
 	for item, err := range l.List(ctx, l.filter) {
 		if err != nil {
 			return n, err
 		}
-		l.groups.Add(item.Letter, item.Verdict)
+		l.groups.Add(item.DeadLetter, item.Verdict)
 		if item.Verdict.Kind == deadletter.Undecided {
 			if item.Verdict.Retry {
 				l.undecided++
@@ -131,8 +131,8 @@ func (l *lister) table(ctx context.Context) error {
 				return err
 			}
 		}
-		id, _ := item.Letter.MessageID()
-		row := fmt.Sprintf(listRow, item.Letter.Sequence, item.Verdict.Kind.Title(), cell(item.Letter.Reason(), 26), age(item.Letter.EnqueuedAt, l.now), cell(id, 38), l.notes(item))
+		id, _ := item.DeadLetter.MessageID()
+		row := fmt.Sprintf(listRow, item.DeadLetter.Sequence, item.Verdict.Kind.Title(), cell(item.DeadLetter.Reason(), 26), age(item.DeadLetter.EnqueuedAt, l.now), cell(id, 38), l.notes(item))
 		_, err := io.WriteString(l.out, strings.TrimRight(row, " \n")+"\n")
 		return err
 	})
@@ -154,11 +154,11 @@ func (l *lister) table(ctx context.Context) error {
 // noneOf says that nothing is selected, and of how many: an empty queue is not a filter that matches nothing.
 func (r *review) noneOf(ctx context.Context, f deadletter.Filter) (string, error) {
 	total := 0
-	for letters, err := range r.Letters(ctx, 1, 0) {
+	for messages, err := range r.Pages(ctx, 1, 0) {
 		if err != nil {
 			return "", err
 		}
-		total += len(letters)
+		total += len(messages)
 	}
 	if total > 0 {
 		return fmt.Sprintf("none of %d dead letters match", total), nil
@@ -183,7 +183,7 @@ func cell(text string, width int) string { return deadletter.Clip(deadletter.Vis
 
 func (l *lister) notes(item deadletter.Item) string {
 	var notes []string
-	for _, n := range deadletter.Notices(item.Letter, l.Settings(), l.now) {
+	for _, n := range deadletter.Notices(item.DeadLetter, l.Settings(), l.now) {
 		notes = append(notes, string(n.Kind))
 	}
 	return strings.Join(notes, ", ")
@@ -267,21 +267,21 @@ func (l *lister) count(ctx context.Context) error {
 		n, err := l.each(ctx, func(deadletter.Item) error { return nil })
 		return cmp.Or(err, l.answered(n))
 	}
-	for letters, err := range l.Letters(ctx, max(l.filter.FirstSequence, 1), l.filter.LastSequence) {
+	for messages, err := range l.Pages(ctx, max(l.filter.FirstSequence, 1), l.filter.LastSequence) {
 		if err != nil {
 			return err
 		}
-		for _, letter := range letters {
-			if l.filter.MatchesLetter(letter) {
-				l.groups.Add(letter, deadletter.Verdict{})
+		for _, message := range messages {
+			if l.filter.MatchesMessage(message) {
+				l.groups.Add(message, deadletter.Verdict{})
 			}
 		}
 	}
 	return nil
 }
 
-// letterJSON is a dead letter for programs.
-type letterJSON struct {
+// messageJSON is a dead letter for programs.
+type messageJSON struct {
 	Sequence    int64               `json:"sequence"`
 	MessageID   string              `json:"messageId"`
 	Key         string              `json:"key,omitempty"`
@@ -322,10 +322,10 @@ type offerJSON struct {
 }
 
 // describe leaves texts as they are: what a terminal must not see is escaped in the JSON.
-func (r *review) describe(item deadletter.Item) letterJSON {
-	l, v, now := item.Letter, item.Verdict, time.Now()
+func (r *review) describe(item deadletter.Item) messageJSON {
+	l, v, now := item.DeadLetter, item.Verdict, time.Now()
 	id, _ := l.MessageID()
-	out := letterJSON{
+	out := messageJSON{
 		Sequence: l.Sequence, MessageID: id, Key: item.Key, DocumentID: item.DocumentID, EnqueuedAt: l.EnqueuedAt,
 		Reason: l.Reason(), Description: l.Description(), Deliveries: l.Deliveries(), Bytes: len(l.Encoded),
 		Verdict: v.Kind, Meaning: v.Meaning(), StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash, CommittedAt: v.CommittedAt,

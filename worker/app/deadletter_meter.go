@@ -61,7 +61,7 @@ func (m *meter) writeLocked() {
 	fmt.Fprintln(m.out, m.text)
 }
 
-// pause shows why nothing goes on, when that is so. For a few letters their outcomes say the rest.
+// pause shows why nothing goes on, when that is so. For a few messages their outcomes say the rest.
 func (m *meter) pause(p deadletter.Progress) {
 	if p.Paused != "" {
 		m.show(p.Paused)

@@ -15,7 +15,7 @@ import (
 )
 
 func newDeadletterPlan(sys system) *cobra.Command {
-	var f letterFilter
+	var f filterFlags
 	var action, ttl, file, actor string
 	var p deadletter.Planning
 	c := &cobra.Command{

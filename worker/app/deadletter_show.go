@@ -24,11 +24,11 @@ func newDeadletterShow(sys system) *cobra.Command {
 	c := &cobra.Command{
 		Use: "show SEQUENCE", Short: "Show one dead letter, what its verdict means and what each action would do", Args: needArgs("SEQUENCE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withLetter(c, sys, args, output, func(r *review, item deadletter.Item) error {
+			return withMessage(c, sys, args, output, func(r *review, item deadletter.Item) error {
 				if output == "json" {
 					return writeJSON(sys.stdout, r.describeWhole(item))
 				}
-				others, err := r.OfKey(c.Context(), item.Letter, 0)
+				others, err := r.OfKey(c.Context(), item.DeadLetter, 0)
 				if err != nil {
 					return err
 				}
@@ -41,8 +41,8 @@ func newDeadletterShow(sys system) *cobra.Command {
 	return c
 }
 
-// withLetter finds the one dead letter that args name and hands it to f.
-func withLetter(c *cobra.Command, sys system, args []string, output string, f func(*review, deadletter.Item) error) error {
+// withMessage finds the one dead letter that args name and hands it to f.
+func withMessage(c *cobra.Command, sys system, args []string, output string, f func(*review, deadletter.Item) error) error {
 	if err := checkOutput(output); err != nil {
 		return err
 	}
@@ -59,52 +59,52 @@ func withLetter(c *cobra.Command, sys system, args []string, output string, f fu
 	})
 }
 
-// find is Find with the exit code for a letter that is not there.
+// find is Find with the exit code for a message that is not there.
 func (r *review) find(ctx context.Context, sequence int64) (deadletter.Item, error) {
 	item, err := r.Find(ctx, sequence)
-	if errors.Is(err, deadletter.ErrNoLetter) {
+	if errors.Is(err, deadletter.ErrAbsent) {
 		return item, withCode(exitAbsent, fmt.Errorf("there is no dead letter %d in %s: it was removed, or never there. The log may say more: %s deadletter log --sequence %d", sequence, r.config.queue, r.config.program.Name, sequence))
 	}
 	return item, err
 }
 
-func (r *review) describeWhole(item deadletter.Item) letterJSON {
+func (r *review) describeWhole(item deadletter.Item) messageJSON {
 	out := r.describe(item)
 	out.Differences = item.Changes()
 	out.Stored, out.Properties = item.Stored, map[string]string{}
-	for name, v := range item.Letter.Message.ApplicationProperties {
+	for name, v := range item.DeadLetter.Message.ApplicationProperties {
 		out.Properties[name] = deadletter.Value(v)
 	}
-	for _, f := range item.Letter.Facts() {
+	for _, f := range item.DeadLetter.Facts() {
 		out.Facts = append(out.Facts, factJSON{f.Name, f.Value})
 	}
-	content, _ := item.Letter.Content()
+	content, _ := item.DeadLetter.Content()
 	if utf8.Valid(content) {
 		out.Body = string(content)
 	} else {
 		out.BodyB64 = content
 	}
-	for _, o := range deadletter.Offers(item.Letter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
+	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
 		out.Offers = append(out.Offers, offerJSON{o.Action, o.Sentence, o.Refused, o.Warning})
 	}
 	return out
 }
 
-// show writes a letter for people. Nothing of the message reaches the terminal unescaped.
+// show writes a message for people. Nothing of the message reaches the terminal unescaped.
 func (r *review) show(out io.Writer, item deadletter.Item, others []int64, limit int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Dead letter %d of %s: %s\n\n", item.Letter.Sequence, r.config.queue, strings.ToUpper(item.Verdict.Kind.Title()))
+	fmt.Fprintf(&b, "Dead letter %d of %s: %s\n\n", item.DeadLetter.Sequence, r.config.queue, strings.ToUpper(item.Verdict.Kind.Title()))
 	fmt.Fprintf(&b, "%s\n", deadletter.Visible(item.Verdict.Meaning()))
-	for _, n := range deadletter.Notices(item.Letter, r.Settings(), time.Now()) {
+	for _, n := range deadletter.Notices(item.DeadLetter, r.Settings(), time.Now()) {
 		fmt.Fprintf(&b, "Note: %s\n", deadletter.Visible(n.Text))
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(&b, "Note: %d other dead letter(s) with this key wait, the first is %d. What is applied first is stored; the others are conflicts then.\n", len(others), min(others[0], item.Letter.Sequence))
+		fmt.Fprintf(&b, "Note: %d other dead letter(s) with this key wait, the first is %d. What is applied first is stored; the others are conflicts then.\n", len(others), min(others[0], item.DeadLetter.Sequence))
 	}
 	b.WriteString("\n")
 	r.showFacts(&b, item)
 	showChanges(&b, item)
-	showProperties(&b, item.Letter)
+	showProperties(&b, item.DeadLetter)
 	showBody(&b, item, limit)
 	r.showOffers(&b, item)
 	_, err := io.WriteString(out, b.String())
@@ -112,7 +112,7 @@ func (r *review) show(out io.Writer, item deadletter.Item, others []int64, limit
 }
 
 func (r *review) showFacts(out io.Writer, item deadletter.Item) {
-	l, v, now := item.Letter, item.Verdict, time.Now()
+	l, v, now := item.DeadLetter, item.Verdict, time.Now()
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fact := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %s\t%s\n", name, deadletter.Visible(fmt.Sprintf(format, args...)))
@@ -187,7 +187,7 @@ func showProperties(out io.Writer, l *deadletter.DeadLetter) {
 }
 
 func showBody(out io.Writer, item deadletter.Item, limit int) {
-	b := deadletter.BodyOf(item.Letter.Message, limit)
+	b := deadletter.BodyOf(item.DeadLetter.Message, limit)
 	how := ""
 	if b.Binary && item.Content != nil {
 		// Such as a compressed body: a dump of it tells a person nothing.
@@ -210,9 +210,9 @@ func (r *review) showOffers(out io.Writer, item deadletter.Item) {
 		if first == deadletter.Compare {
 			command, what = "diff", "Shows where the message and the stored document differ."
 		}
-		fmt.Fprintf(out, "  %s: %s\n      %s deadletter %s %d\n", command, what, r.config.program.Name, command, item.Letter.Sequence)
+		fmt.Fprintf(out, "  %s: %s\n      %s deadletter %s %d\n", command, what, r.config.program.Name, command, item.DeadLetter.Sequence)
 	}
-	for _, o := range deadletter.Offers(item.Letter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
+	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
 		if o.Refused != "" {
 			fmt.Fprintf(out, "  %s is refused: %s\n", o.Action, deadletter.Visible(o.Refused))
 			continue
@@ -223,6 +223,6 @@ func (r *review) showOffers(out io.Writer, item deadletter.Item) {
 			fmt.Fprintf(out, "      Warning: %s\n", deadletter.Visible(o.Warning))
 			flag = " --accept-warning"
 		}
-		fmt.Fprintf(out, "      %s deadletter %s %d --reason \"...\"%s\n", r.config.program.Name, o.Action, item.Letter.Sequence, flag)
+		fmt.Fprintf(out, "      %s deadletter %s %d --reason \"...\"%s\n", r.config.program.Name, o.Action, item.DeadLetter.Sequence, flag)
 	}
 }

@@ -33,7 +33,7 @@ type desk struct {
 // hostileText tries to be more than text in a terminal.
 const hostileText = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u009b2J\x7f\U000e0041"
 
-// newDesk buries four letters: 1 was applied, 2 was not, 3 is a conflict, and 4 cannot be read and is hostile.
+// newDesk buries four messages: 1 was applied, 2 was not, 3 is a conflict, and 4 cannot be read and is hostile.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	env, settings := serve(t, testenv.Options{Adjust: func(q *servicebus.Queue) {
@@ -105,11 +105,11 @@ func TestDeadLettersAreListedForPeopleForProgramsAndForSpreadsheets(t *testing.T
 	require.Regexp(t, `^4 +unreadable`, lines[4])
 	require.Equal(t, "4 dead letters: 1 never applied, 1 already applied, 1 conflict, 1 unreadable", lines[5])
 
-	var letters []letterJSON
-	require.NoError(t, json.Unmarshal([]byte(d.ok("list", "-o", "json", "--verdict", "conflict,never applied")), &letters))
-	require.Len(t, letters, 2)
-	require.Equal(t, deadletter.NeverApplied, letters[0].Verdict)
-	require.Equal(t, "m2", letters[0].DocumentID)
+	var messages []messageJSON
+	require.NoError(t, json.Unmarshal([]byte(d.ok("list", "-o", "json", "--verdict", "conflict,never applied")), &messages))
+	require.Len(t, messages, 2)
+	require.Equal(t, deadletter.NeverApplied, messages[0].Verdict)
+	require.Equal(t, "m2", messages[0].DocumentID)
 
 	var groups []deadletter.Group
 	require.NoError(t, json.Unmarshal([]byte(d.ok("list", "--group", "reason", "-o", "json")), &groups))
@@ -150,7 +150,7 @@ func TestShowSaysWhatItMeansAndWhatEachActionWouldDo(t *testing.T) {
 		require.Contains(t, d.ok("show", "2"), want)
 	}
 	require.Contains(t, d.ok("show", "3"), "    - 40\n    + 50")
-	var one letterJSON
+	var one messageJSON
 	require.NoError(t, json.Unmarshal([]byte(d.ok("show", "3", "-o", "json")), &one))
 	require.Len(t, one.Differences, 2)
 	require.Len(t, one.Offers, 3)

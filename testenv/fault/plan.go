@@ -28,8 +28,11 @@ type Point struct {
 	// Op is the operation, as in the history: "servicebus.complete", "cosmosdb.create".
 	Op string
 	// Key is the MessageId or the document id, where the operation has one.
-	Key   string
-	Phase Phase
+	Key string
+	// Entity is the path of the queue or the subscription, where the operation is about one; each subscription of a topic
+	// has a copy of a message under the same MessageId.
+	Entity string
+	Phase  Phase
 }
 
 // Plan decides at each point whether something goes wrong.

@@ -1,9 +1,12 @@
 package fault
 
+import "strings"
+
 // A Rule strikes at certain points of one operation.
 type Rule struct {
 	op     string
 	key    string
+	entity string
 	phase  Phase
 	first  int
 	count  int
@@ -17,6 +20,9 @@ func On(op string) *Rule { return &Rule{op: op, first: 1, count: 1} }
 
 // Key restricts the rule to one MessageId or document id.
 func (r *Rule) Key(key string) *Rule { r.key = key; return r }
+
+// Entity restricts the rule to the queue or the subscription at one path; paths do not depend on case.
+func (r *Rule) Entity(path string) *Rule { r.entity = path; return r }
 
 // Nth makes the rule strike at the nth match, counted from 1.
 func (r *Rule) Nth(n int) *Rule { r.first = n; return r }
@@ -36,6 +42,9 @@ func (r *Rule) After(a Action) *Rule { r.phase, r.action = After, a; return r }
 // matchesLocked reports whether the rule strikes at pt, and counts the match. The plan's lock is held.
 func (r *Rule) matchesLocked(pt Point) bool {
 	if r.phase != pt.Phase || !matchOp(r.op, pt.Op) || (r.key != "" && r.key != pt.Key) {
+		return false
+	}
+	if r.entity != "" && !strings.EqualFold(r.entity, pt.Entity) {
 		return false
 	}
 	r.seen++

@@ -3,6 +3,7 @@ package history
 // The operations of the embedded Service Bus.
 const (
 	Send             = "servicebus.send"
+	Publish          = "servicebus.publish"        // arrived at a topic; each copy in a subscription is a Send there
 	DropDuplicate    = "servicebus.drop-duplicate" // dropped by duplicate detection
 	Schedule         = "servicebus.schedule"
 	CancelScheduled  = "servicebus.cancel-scheduled"

@@ -73,11 +73,20 @@ func (e *entity) admitLocked(ms []*message) *amqp.Error {
 			return amqp.Errorf(amqp.MessageSizeExceeded, "the properties of message %q have %d bytes; at most %d are allowed", m.key, n, maxPropertiesSize)
 		}
 	}
-	if e.bytes+total > e.cfg.MaxSize {
-		return amqp.Errorf(amqp.ResourceLimitExceeded, "The maximum entity size has been reached or exceeded for Queue: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d. QuotaExceeded",
-			strings.ToUpper(e.cfg.Name), e.bytes, e.cfg.MaxSize)
+	if used := e.usedLocked(); used+total > e.cfg.MaxSize {
+		return amqp.Errorf(amqp.ResourceLimitExceeded, "The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d. QuotaExceeded",
+			e.kind, strings.ToUpper(e.cfg.Name), used, e.cfg.MaxSize)
 	}
 	return nil
+}
+
+// usedLocked is what counts against the size of an entity: of a topic with all that its subscriptions hold.
+func (e *entity) usedLocked() int64 {
+	used := e.bytes
+	for _, s := range e.subscriptions {
+		used += s.bytes
+	}
+	return used
 }
 
 func (e *entity) disabledError() *amqp.Error {
@@ -91,15 +100,27 @@ func (e *entity) enqueueLocked(m *message, now time.Time) {
 		e.main.recordLocked(effect(history.DropDuplicate), m)
 		return
 	}
-	if m.due.After(now) {
-		m.state = scheduled
-		e.storeLocked(m, now)
-		e.main.recordLocked(effect(history.Schedule), m)
-	} else {
-		m.limitLife(now, e.cfg.DefaultMessageTimeToLive)
-		e.storeLocked(m, now)
-		e.main.recordLocked(effect(history.Send), m)
+	if !m.due.After(now) {
+		e.arriveLocked(m, now)
+		return
 	}
+	m.state = scheduled
+	e.numberLocked(m, now)
+	e.main.addLocked(m)
+	e.main.recordLocked(effect(history.Schedule), m)
+	e.main.settleDownLocked(m, now)
+}
+
+// arriveLocked lets a message arrive under a new sequence number: in the log, or in those of a topic's subscriptions.
+func (e *entity) arriveLocked(m *message, now time.Time) {
+	m.limitLife(now, e.cfg.DefaultMessageTimeToLive)
+	e.numberLocked(m, now)
+	if e.kind == kindTopic {
+		e.publishLocked(m, now)
+		return
+	}
+	e.main.addLocked(m)
+	e.main.recordLocked(effect(history.Send), m)
 	e.main.settleDownLocked(m, now)
 }
 

@@ -28,13 +28,7 @@ func (b *Broker) resolve(address string) (n *node, err *amqp.Error, loud bool) {
 	if p, ok := strings.CutSuffix(path, managementSuffix); ok {
 		n.kind, n.path = nodeManagement, p
 	}
-	e := b.entities[n.path]
-	if e != nil {
-		n.store = &e.main
-		return n, nil, false
-	}
-	if p, ok := strings.CutSuffix(n.path, strings.ToLower(deadLetterSuffix)); ok && b.entities[p] != nil {
-		n.store = &b.entities[p].dead
+	if n.store = b.namespace.lookup(n.path); n.store != nil {
 		return n, nil, false
 	}
 	if what := unimplementedPath(n.path); what != "" {
@@ -45,10 +39,7 @@ func (b *Broker) resolve(address string) (n *node, err *amqp.Error, loud bool) {
 
 // unimplementedPath names what a path asks for that the service has and this broker does not.
 func unimplementedPath(path string) string {
-	switch {
-	case strings.Contains(path, "/subscriptions/"):
-		return "topics and subscriptions"
-	case strings.Contains(path, "/$transfer"):
+	if strings.Contains(path, "/$transfer") {
 		return "transfer dead-letter queues"
 	}
 	return ""
@@ -89,7 +80,7 @@ func (b *Broker) Attach(l *amqp.Link) {
 		address = a.Target.Address
 	}
 	b.perform(step{
-		point:  fault.Point{Op: history.Attach, Key: address},
+		point:  fault.Point{Op: history.Attach, Key: address, Entity: address},
 		link:   l,
 		do:     func() { b.attach(l, a, address) },
 		answer: func() {},
@@ -120,10 +111,10 @@ func (b *Broker) attach(l *amqp.Link, a amqp.Attach, address string) {
 	switch {
 	case !l.PeerReceives():
 		terms.MaxMessageSize = uint64(b.opts.MaxMessageSize)
-		if terms.Credit = uint32(b.opts.SenderCredit); b.opts.WithholdCredit && n.kind == nodeQueue {
+		if terms.Credit = uint32(b.opts.SenderCredit); b.opts.WithholdCredit && n.kind == nodeEntity {
 			terms.Credit = 0
 		}
-	case n.kind == nodeQueue:
+	case n.kind == nodeEntity:
 		b.consume(l, a, n)
 	default:
 		b.replyOver(l, a, n)
@@ -157,8 +148,10 @@ func (b *Broker) admit(l *amqp.Link, a amqp.Attach, address string) (*node, *amq
 			return nil, amqp.Errorf(amqp.NotAllowed, "the embedded Service Bus does not implement sessions: %s", address)
 		}
 	}
-	if n.kind == nodeQueue && n.store.dead && !l.PeerReceives() {
-		return nil, amqp.Errorf(amqp.NotAllowed, "Cannot send to the dead-letter queue %s; only the service puts messages there.", n.store.path)
+	if n.kind == nodeEntity {
+		if err := n.store.direction(l.PeerReceives()); err != nil {
+			return nil, err
+		}
 	}
 	need := Listen
 	if n.kind == nodeManagement {
@@ -170,6 +163,22 @@ func (b *Broker) admit(l *amqp.Link, a amqp.Attach, address string) (*node, *amq
 		return nil, err
 	}
 	return n, n.store.entity.open(n.kind, l.PeerReceives())
+}
+
+// direction says why messages cannot go this way: nothing is received from a topic, and nothing is sent to a subscription or
+// to dead letters.
+func (s *store) direction(receives bool) *amqp.Error {
+	switch {
+	case receives && s.entity.kind == kindTopic:
+		return amqp.Errorf(amqp.NotAllowed, "Nothing can be received from the topic %s; its subscriptions have the messages.", s.path)
+	case receives:
+		return nil
+	case s.dead:
+		return amqp.Errorf(amqp.NotAllowed, "Cannot send to the dead-letter queue %s; only the service puts messages there.", s.path)
+	case s.entity.kind == kindSubscription:
+		return amqp.Errorf(amqp.NotAllowed, "Cannot send to the subscription %s; messages are sent to its topic.", s.path)
+	}
+	return nil
 }
 
 // admitCBS refuses a second pair of links in the strict mode.
@@ -190,7 +199,7 @@ func (b *Broker) admitCBS(l *amqp.Link) *amqp.Error {
 func (e *entity) open(kind nodeKind, receives bool) *amqp.Error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if kind == nodeQueue && (receives && !e.mayReceiveLocked() || !receives && !e.maySendLocked()) || e.status == Disabled {
+	if kind == nodeEntity && (receives && !e.mayReceiveLocked() || !receives && !e.maySendLocked()) || e.status == Disabled {
 		return e.disabledError()
 	}
 	return nil
@@ -220,7 +229,7 @@ func (b *Broker) Credit(l *amqp.Link) {
 	if n == nil || !l.PeerReceives() {
 		return
 	}
-	if n.kind != nodeQueue {
+	if n.kind != nodeEntity {
 		p := peerOf(l)
 		p.mu.Lock()
 		r := p.reply[l]
@@ -241,7 +250,7 @@ func (b *Broker) Detached(l *amqp.Link) {
 	if n == nil {
 		return
 	}
-	if n.kind == nodeQueue {
+	if n.kind == nodeEntity {
 		n.store.entity.mu.Lock()
 		n.store.removeConsumerLocked(l)
 		n.store.entity.mu.Unlock()

@@ -20,11 +20,11 @@ var ErrClosed = errors.New("servicebus: the broker is closed")
 
 // A Broker is one namespace. Its methods are safe for concurrent use.
 type Broker struct {
-	opts     Options
-	entities map[string]*entity // by lower-case name; never changes
-	payloads payloads
-	done     chan struct{}
-	wg       sync.WaitGroup // every goroutine of the broker but timers
+	opts      Options
+	namespace *namespace
+	payloads  payloads
+	done      chan struct{}
+	wg        sync.WaitGroup // every goroutine of the broker but timers
 
 	mu       sync.Mutex
 	closed   bool                // guarded by mu
@@ -35,18 +35,16 @@ type Broker struct {
 	tried    map[string]struct{} // guarded by mu; refusals that were logged
 }
 
-// New returns a broker with the queues of the options. It reports every fault of the options at once.
+// New returns a broker with the queues, topics and subscriptions of the options. It reports every fault of the options at once.
 func New(o Options) (*Broker, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("servicebus: invalid options:\n%w", err)
 	}
 	b := &Broker{
-		opts: o, entities: map[string]*entity{}, done: make(chan struct{}), peers: map[*peer]struct{}{}, tried: map[string]struct{}{},
+		opts: o, namespace: newNamespace(), done: make(chan struct{}), peers: map[*peer]struct{}{}, tried: map[string]struct{}{},
 	}
-	for _, q := range o.Config.Queues {
-		b.entities[lower(q.Name)] = newEntity(b, q)
-	}
+	b.build(o.Config)
 	return b, nil
 }
 
@@ -66,9 +64,7 @@ func (b *Broker) Close() {
 	for _, p := range b.connections() {
 		p.conn.Drop()
 	}
-	for _, e := range b.entities {
-		e.close()
-	}
+	b.namespace.close()
 	b.wg.Wait()
 }
 

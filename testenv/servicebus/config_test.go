@@ -46,9 +46,39 @@ func TestEmulatorConfigurationIsRead(t *testing.T) {
 	b.Close()
 }
 
+func TestTopicsOfTheEmulatorConfigurationAreRead(t *testing.T) {
+	c, err := servicebus.ReadConfig(strings.NewReader(`{"UserConfig": {"Namespaces": [{"Topics": [{
+		"Name": "events", "Properties": {"DefaultMessageTimeToLive": "PT30M", "DuplicateDetectionHistoryTimeWindow": "PT1M", "RequiresDuplicateDetection": true},
+		"Subscriptions": [
+			{"Name": "billing", "Properties": {
+				"DeadLetteringOnMessageExpiration": true, "DefaultMessageTimeToLive": "PT20M", "LockDuration": "PT5S", "MaxDeliveryCount": 3,
+				"ForwardDeadLetteredMessagesTo": "", "ForwardTo": "", "RequiresSession": false}},
+			{"Name": "audit"}
+		]}]}]}}`))
+	require.NoError(t, err)
+	require.Equal(t, []servicebus.Topic{{
+		Name: "events", DefaultMessageTimeToLive: 30 * time.Minute, RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute,
+		Subscriptions: []servicebus.Subscription{
+			{Queue: servicebus.Queue{
+				Name: "billing", LockDuration: 5 * time.Second, MaxDeliveryCount: 3, DefaultMessageTimeToLive: 20 * time.Minute,
+				DeadLetteringOnMessageExpiration: true, DuplicateDetectionHistoryTimeWindow: 10 * time.Minute, MaxSize: 1 << 30,
+			}},
+			{Queue: servicebus.Queue{
+				Name: "audit", LockDuration: time.Minute, MaxDeliveryCount: 10, DefaultMessageTimeToLive: time.Hour,
+				DuplicateDetectionHistoryTimeWindow: 10 * time.Minute, MaxSize: 1 << 30,
+			}},
+		},
+	}}, c.Topics)
+	b, err := servicebus.New(servicebus.Options{Config: c})
+	require.NoError(t, err)
+	b.Close()
+}
+
 func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
 	_, err := servicebus.ReadConfig(strings.NewReader(`{"UserConfig": {"Namespaces": [{"Name": "other", "Extra": 1,
-		"Topics": [{"Name": "t"}],
+		"Topics": [{"Name": "Q", "Queues": [], "Properties": {"LockDuration": "PT1M"}, "Subscriptions": [
+			{"Name": "a/b", "Properties": {"RequiresDuplicateDetection": true}}, {"Name": "s", "Properties": {"LockDuration": "PT6M"}}, {"Name": "S"}
+		]}],
 		"Queues": [
 			{"Name": "q", "Properties": {"LockDuration": "1 minute", "MaxDeliveryCount": 11, "RequiresSession": true, "ForwardTo": "x", "MaxDeliveryCnt": 3}},
 			{"Name": "Q", "Properties": {"LockDuration": "PT6M", "DefaultMessageTimeToLive": "P1D", "RequiresDuplicateDetection": "yes", "MaxDeliveryCount": "3"}},
@@ -57,12 +87,15 @@ func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
 		]}]}}`))
 	for _, want := range []string{
 		"UserConfig.Namespaces[0].Extra: is not known", `UserConfig.Namespaces[0].Name: must be "sbemulatorns"`,
-		"UserConfig.Namespaces[0].Topics[0]: topics are not implemented",
+		"UserConfig.Namespaces[0].Topics[0].Queues: is not known", `Topics[0].Name: "Q" is used twice`,
+		"Topics[0].Properties.LockDuration: is not known", "Topics[0].Subscriptions[0].Properties.RequiresDuplicateDetection: is not known",
+		`Topics[0].Subscriptions[0].Name: "a/b": a subscription name has`, "Topics[0].Subscriptions[2].Name: \"S\" is used twice",
+		"Topics[0].Subscriptions[1].Properties.LockDuration: PT6M is not between",
 		`Queues[0].Properties.LockDuration: "1 minute" is not an ISO 8601 duration`, "Queues[0].Properties.MaxDeliveryCount: must be a whole number from 1 to 10",
 		"Queues[0].Properties.RequiresSession: sessions are not implemented", "Queues[0].Properties.ForwardTo: forwarding is not implemented",
 		"Queues[0].Properties.MaxDeliveryCnt: is not known", "Queues[1].Name: \"Q\" is used twice", "Queues[1].Properties.LockDuration: PT6M is not between",
 		"Queues[1].Properties.DefaultMessageTimeToLive: P1D is not between", "Queues[1].Properties.RequiresDuplicateDetection: must be true or false",
-		"Queues[1].Properties.MaxDeliveryCount: must be", `Queues[2].Name: "a$b": a queue name has`, "Queues[2].Properties: must be an object",
+		"Queues[1].Properties.MaxDeliveryCount: must be", `Queues[2].Name: "a$b": a queue or topic name has`, "Queues[2].Properties: must be an object",
 		`Queues[3].Name: ""`, "Queues[3].Properties.ForwardDeadLetteredMessagesTo: must be a string",
 	} {
 		require.ErrorContains(t, err, want)
@@ -84,11 +117,15 @@ func TestFaultsOfOptionsAreReportedAtOnce(t *testing.T) {
 	_, err := servicebus.New(servicebus.Options{
 		Config: servicebus.Config{Queues: []servicebus.Queue{
 			{Name: "q", LockDuration: time.Hour, MaxDeliveryCount: -1}, {Name: "Q/", MaxSize: -1}, {Name: "Q", DuplicateDetectionHistoryTimeWindow: 8 * 24 * time.Hour, DefaultMessageTimeToLive: -1},
-		}},
+		}, Topics: []servicebus.Topic{{Name: "q", MaxSize: -1, Subscriptions: []servicebus.Subscription{
+			{Queue: servicebus.Queue{Name: "s", MaxDeliveryCount: 2001}}, {Queue: servicebus.Queue{Name: "S"}}, {},
+		}}}},
 		Keys: []servicebus.Key{{Name: "k"}}, MaxMessageSize: 1, IdleTimeout: -1,
 	})
 	for _, want := range []string{
-		`queue 0 "q": LockDuration 1h0m0s must be at most 5m0s`, "MaxDeliveryCount -1", `queue 1 "Q/": a queue name has`, "MaxSize -1", `queue 2 "Q": the name is used twice`,
+		`queue 0 "q": LockDuration 1h0m0s must be at most 5m0s`, "MaxDeliveryCount -1", `queue 1 "Q/": a queue or topic name has`, "MaxSize -1", `queue 2 "Q": the name is used twice`,
+		`topic 0 "q": the name is used twice`, `topic 0 "q": MaxSize -1`, `topic 0 "q", subscription 0 "s": MaxDeliveryCount 2001`,
+		`topic 0 "q", subscription 1 "S": the name is used twice`, `subscription 2 "": a subscription name has`,
 		"DuplicateDetectionHistoryTimeWindow 192h0m0s", "DefaultMessageTimeToLive -1ns", "a key needs", "MaxMessageSize 1 must be", "must not be negative",
 	} {
 		require.ErrorContains(t, err, want)
@@ -112,6 +149,7 @@ func TestDurationsOfTheConfiguration(t *testing.T) {
 
 func FuzzReadConfig(f *testing.F) {
 	f.Add(emulatorFile)
+	f.Add(`{"UserConfig":{"Namespaces":[{"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]}]}}`)
 	f.Add(`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"q","Properties":{"LockDuration":"P1DT1H"}}]}]}}`)
 	f.Fuzz(func(t *testing.T, in string) {
 		c, err := servicebus.ReadConfig(strings.NewReader(in))

@@ -87,7 +87,7 @@ func (c *consumer) op() string {
 // deliverLocked asks the fault plan and delivers one message, for which a credit is reserved.
 func (c *consumer) deliverLocked(s *store, m *message, now time.Time) {
 	b := s.entity.broker
-	before := b.opts.Faults.At(fault.Point{Op: c.op(), Key: m.key, Phase: fault.Before})
+	before := b.opts.Faults.At(fault.Point{Op: c.op(), Key: m.key, Entity: s.path, Phase: fault.Before})
 	if isNone(before) {
 		c.lockAndSendLocked(s, m, now)
 		return
@@ -135,7 +135,7 @@ func (c *consumer) lockAndSendLocked(s *store, m *message, now time.Time) {
 		tag = netToken(m.token)
 	}
 	c.node.touch()
-	after := b.opts.Faults.At(fault.Point{Op: c.op(), Key: m.key, Phase: fault.After})
+	after := b.opts.Faults.At(fault.Point{Op: c.op(), Key: m.key, Entity: s.path, Phase: fault.After})
 	if isNone(after) {
 		c.link.Deliver(tag, c.takes, *buf)
 		b.payloads.put(buf)

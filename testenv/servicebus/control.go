@@ -34,7 +34,7 @@ func (b *Broker) SetRights(queue string, r Rights) error {
 	e.mu.Lock()
 	e.rights = r
 	e.mu.Unlock()
-	for _, l := range b.linksOf(e, func(_ *amqp.Link, n *node) bool { return n.kind == nodeQueue }) {
+	for _, l := range b.linksOf(e, func(_ *amqp.Link, n *node) bool { return n.kind == nodeEntity }) {
 		need := Send
 		if l.PeerReceives() {
 			need = Listen
@@ -79,7 +79,7 @@ func (b *Broker) Detach(path string, kind LinkKind, condition string) (int, erro
 		case kind == ManagementLinks:
 			return n.kind == nodeManagement
 		}
-		return n.kind == nodeQueue && l.PeerReceives() == (kind == Receivers)
+		return n.kind == nodeEntity && l.PeerReceives() == (kind == Receivers)
 	})
 	for _, l := range ls {
 		l.Detach(amqp.Errorf(condition, "The link '%s' is detached by the test.", l.Name()))
@@ -97,7 +97,7 @@ func (b *Broker) Links(path string, kind LinkKind) (int, error) {
 		if kind == ManagementLinks {
 			return n.store == s && n.kind == nodeManagement
 		}
-		return n.store == s && n.kind == nodeQueue && l.PeerReceives() == (kind == Receivers)
+		return n.store == s && n.kind == nodeEntity && l.PeerReceives() == (kind == Receivers)
 	})), nil
 }
 
@@ -147,7 +147,7 @@ func (b *Broker) GrantCredit(queue string, n int) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range b.linksOf(s.entity, func(l *amqp.Link, n *node) bool { return n.kind == nodeQueue && !l.PeerReceives() }) {
+	for _, l := range b.linksOf(s.entity, func(l *amqp.Link, n *node) bool { return n.kind == nodeEntity && !l.PeerReceives() }) {
 		l.Grant(uint32(max(0, n)))
 	}
 	return nil

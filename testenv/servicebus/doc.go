@@ -1,5 +1,5 @@
-// Package servicebus is an Azure Service Bus in process: queues and their dead-letter queues, spoken to over AMQP 1.0 by
-// the unmodified client libraries.
+// Package servicebus is an Azure Service Bus in process: queues, topics with subscriptions, and their dead-letter queues,
+// spoken to over AMQP 1.0 by the unmodified client libraries.
 //
 // They are azservicebus, and the clients for JavaScript, Python and Java: make clients runs small programs on each. Where
 // clients read the protocol differently, a comment says who needs what.
@@ -21,15 +21,19 @@
 // for ever. Delay or silence those operations only where one goroutine uses the client, or give each its own client.
 // Answers to sends, settlements, renewals and deliveries may come late or never.
 //
-// What it does not have, it refuses loudly: topics, subscriptions, sessions, transactions, forwarding, and management
-// operations that it does not know, TLS and WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of
+// A topic gives each of its subscriptions a copy of every message. A subscription is a queue in everything but its name,
+// "topic/Subscriptions/name": locks, delivery counts, dead letters, faults, history and the methods of Broker are the same.
+//
+// What it does not have, it refuses loudly: rules, sessions, transactions, forwarding, management operations that it does
+// not know, TLS and WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of
 // [Broker.Refusals], so that a test environment can fail the test that asked for it.
 //
 // Faults are asked of the plan before and after the effect of these operations of package history; the key is the
-// MessageId unless said otherwise. Connect (no key) and PutToken, Attach, Peek (key: the entity's path); Send, Schedule,
-// CancelScheduled, Lock, Take, Renew, Complete, Abandon, DeadLetter, Defer, Release, ReceiveDeferred. Each kind of action
-// but Lag can be carried out. Refuse rejects a transfer or a settlement with the Condition, or answers a management or
-// $cbs request with the Status; where there is no answer to refuse with, it detaches the link (Lock, Take) or cuts the
-// connection (Connect). Silence before Lock uses up one credit and delivers nothing; after Lock the message is locked and
-// never arrives. Waiting never holds up another operation, but messages sent over one link keep their order.
+// MessageId unless said otherwise, and the entity is the path of the queue, topic or subscription. Connect (no key) and
+// PutToken, Attach, Peek (key: the entity's path); Send, Schedule, CancelScheduled, Lock, Take, Renew, Complete, Abandon,
+// DeadLetter, Defer, Release, ReceiveDeferred. Each kind of action but Lag can be carried out. Refuse rejects a transfer
+// or a settlement with the Condition, or answers a management or $cbs request with the Status; where there is no answer to
+// refuse with, it detaches the link (Lock, Take) or cuts the connection (Connect). Silence before Lock uses up one credit
+// and delivers nothing; after Lock the message is locked and never arrives. Waiting never holds up another operation, but
+// messages sent over one link keep their order.
 package servicebus

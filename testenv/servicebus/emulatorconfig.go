@@ -114,40 +114,71 @@ func (p *configReader) file(root object) Config {
 	if c.Namespace != "sbemulatorns" && c.Namespace != "" {
 		p.fault(ns.at("Name"), `must be "sbemulatorns", the only name that the official emulator takes`)
 	}
-	for _, t := range p.objects(ns, "Topics") {
-		p.fault(t.path, "topics are not implemented by the embedded Service Bus; use queues")
-	}
-	queues := p.objects(ns, "Queues")
-	if len(queues) > maxEntities {
-		p.fault(ns.at("Queues"), "has %d queues; the official emulator takes %d", len(queues), maxEntities)
+	p.entities(ns, &c)
+	return c
+}
+
+// entities reads the queues and topics, whose names are not to be used twice.
+func (p *configReader) entities(ns object, c *Config) {
+	queues, topics := p.objects(ns, "Queues"), p.objects(ns, "Topics")
+	if n := len(queues) + len(topics); n > maxEntities {
+		p.fault(ns.at("Queues"), "has %d queues, and there are %d topics; the official emulator takes %d together", len(queues), len(topics), maxEntities)
 	}
 	seen := map[string]bool{}
-	for _, q := range queues {
-		queue := p.queue(q)
-		if seen[lower(queue.Name)] {
-			p.fault(q.at("Name"), "%q is used twice (names do not depend on case)", queue.Name)
-		}
-		seen[lower(queue.Name)] = true
-		c.Queues = append(c.Queues, queue)
+	for _, o := range queues {
+		q := p.queue(o)
+		p.unique(seen, o, q.Name)
+		c.Queues = append(c.Queues, q)
 	}
-	return c
+	for _, o := range topics {
+		t := p.topic(o)
+		p.unique(seen, o, t.Name)
+		c.Topics = append(c.Topics, t)
+	}
+}
+
+// unique faults a name that was used before.
+func (p *configReader) unique(seen map[string]bool, o object, name string) {
+	if seen[lower(name)] {
+		p.fault(o.at("Name"), "%q is used twice (names do not depend on case)", name)
+	}
+	seen[lower(name)] = true
+}
+
+// properties returns the object of that name, which may be missing, with only known keys.
+func (p *configReader) properties(o object, known ...string) object {
+	props := object{path: o.at("Properties"), v: p.asObject(o.at("Properties"), o.v["Properties"])}
+	p.known(props, known...)
+	return props
 }
 
 func (p *configReader) queue(o object) Queue {
 	p.known(o, "Name", "Properties")
-	q := Queue{Name: p.text(o, "Name")}
-	if !validName(q.Name) {
-		p.fault(o.at("Name"), "%q: %s", q.Name, nameRule)
-	}
-	props := object{path: o.at("Properties"), v: p.asObject(o.at("Properties"), o.v["Properties"])}
-	p.known(props, "DeadLetteringOnMessageExpiration", "DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow",
+	props := p.properties(o, "DeadLetteringOnMessageExpiration", "DefaultMessageTimeToLive", "DuplicateDetectionHistoryTimeWindow",
 		"ForwardDeadLetteredMessagesTo", "ForwardTo", "LockDuration", "MaxDeliveryCount", "RequiresDuplicateDetection", "RequiresSession")
-	q.DeadLetteringOnMessageExpiration = p.flag(props, "DeadLetteringOnMessageExpiration")
+	q := p.receivable(props)
+	q.Name = p.name(o)
 	q.RequiresDuplicateDetection = p.flag(props, "RequiresDuplicateDetection")
-	q.DefaultMessageTimeToLive = p.duration(props, "DefaultMessageTimeToLive", time.Hour, limits{5 * time.Minute, time.Hour})
-	q.DuplicateDetectionHistoryTimeWindow = p.duration(props, "DuplicateDetectionHistoryTimeWindow", emulatorWindow, limits{5 * time.Second, 5 * time.Minute})
-	q.LockDuration = p.duration(props, "LockDuration", time.Minute, limits{5 * time.Second, maxLockDuration})
-	q.MaxDeliveryCount = p.count(props, "MaxDeliveryCount", 10, 10)
+	q.DuplicateDetectionHistoryTimeWindow = p.window(props)
+	return q
+}
+
+func (p *configReader) name(o object) string {
+	name := p.text(o, "Name")
+	if !validName(name) {
+		p.fault(o.at("Name"), "%q: %s", name, nameRule)
+	}
+	return name
+}
+
+// receivable reads what queues and subscriptions have in common.
+func (p *configReader) receivable(props object) Queue {
+	q := Queue{
+		DeadLetteringOnMessageExpiration: p.flag(props, "DeadLetteringOnMessageExpiration"),
+		DefaultMessageTimeToLive:         p.life(props),
+		LockDuration:                     p.duration(props, "LockDuration", time.Minute, limits{5 * time.Second, maxLockDuration}),
+		MaxDeliveryCount:                 p.count(props, "MaxDeliveryCount", 10, 10),
+	}
 	if p.flag(props, "RequiresSession") {
 		p.fault(props.at("RequiresSession"), "sessions are not implemented by the embedded Service Bus")
 	}
@@ -159,50 +190,10 @@ func (p *configReader) queue(o object) Queue {
 	return q
 }
 
-func (p *configReader) text(o object, key string) string {
-	v, ok := o.v[key]
-	s, isText := v.(string)
-	if ok && !isText && v != nil {
-		p.fault(o.at(key), "must be a string")
-	}
-	return s
+func (p *configReader) life(props object) time.Duration {
+	return p.duration(props, "DefaultMessageTimeToLive", time.Hour, limits{5 * time.Minute, time.Hour})
 }
 
-func (p *configReader) flag(o object, key string) bool {
-	v, ok := o.v[key]
-	b, isBool := v.(bool)
-	if ok && !isBool {
-		p.fault(o.at(key), "must be true or false")
-	}
-	return b
-}
-
-func (p *configReader) duration(o object, key string, missing time.Duration, l limits) time.Duration {
-	s := p.text(o, key)
-	if s == "" {
-		return missing
-	}
-	d, err := parseDuration(s)
-	if err != nil {
-		p.fault(o.at(key), "%v", err)
-		return missing
-	}
-	if d < l.min || d > l.max {
-		p.fault(o.at(key), "%s is not between %v and %v, the limits of the official emulator", s, l.min, l.max)
-	}
-	return d
-}
-
-func (p *configReader) count(o object, key string, missing, most int) int {
-	v, ok := o.v[key]
-	if !ok {
-		return missing
-	}
-	n, isNumber := v.(json.Number)
-	i, err := n.Int64()
-	if !isNumber || err != nil || i < 1 || i > int64(most) {
-		p.fault(o.at(key), "must be a whole number from 1 to %d", most)
-		return missing
-	}
-	return int(i)
+func (p *configReader) window(props object) time.Duration {
+	return p.duration(props, "DuplicateDetectionHistoryTimeWindow", emulatorWindow, limits{5 * time.Second, 5 * time.Minute})
 }

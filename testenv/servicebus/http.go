@@ -8,7 +8,7 @@ import (
 // Handler serves health and management over HTTP, as the official emulator does on port 5300:
 //
 //	GET /health   200 {"status":"healthy"}, or 503 once the broker is closed
-//	GET /queues   the counts of every queue, by name
+//	GET /queues   the counts of every queue and subscription, by path
 func (b *Broker) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
@@ -20,7 +20,10 @@ func (b *Broker) Handler() http.Handler {
 	})
 	mux.HandleFunc("GET /queues", func(w http.ResponseWriter, _ *http.Request) {
 		all := map[string]Counts{}
-		for _, e := range b.entities {
+		for _, e := range b.namespace.all() {
+			if e.kind == kindTopic {
+				continue
+			}
 			if c, err := b.Counts(e.cfg.Name); err == nil {
 				all[e.cfg.Name] = c
 			}

@@ -13,7 +13,7 @@ import (
 func TestIndexAndHeapAgreeWithAModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var x index
-	h := heap{less: func(a, b *message) bool { return a.seq < b.seq }, at: func(m *message) *int { return &m.readyIndex }}
+	h := heap[*message]{less: func(a, b *message) bool { return a.seq < b.seq }, at: func(m *message) *int { return &m.readyIndex }}
 	var model []*message
 	used := map[int64]bool{}
 	for range 20_000 {

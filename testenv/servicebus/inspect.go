@@ -7,7 +7,7 @@ import (
 	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
-// Counts are the numbers of messages of a queue by state.
+// Counts are the numbers of messages of an entity by state.
 type Counts struct {
 	// Active messages wait for a receiver.
 	Active int `json:"active"`
@@ -51,16 +51,17 @@ type Snapshot struct {
 	Problem error
 }
 
-// find returns the store at a path: a queue, or a queue followed by "/$DeadLetterQueue".
+// find returns the log at a path: a queue, a topic or a subscription, as "topic/Subscriptions/name", or one of these but
+// topics followed by "/$DeadLetterQueue".
 func (b *Broker) find(path string) (*store, error) {
 	n, err, _ := b.resolve(path)
-	if err != nil || n.store == nil || n.kind != nodeQueue {
-		return nil, fmt.Errorf("servicebus: there is no queue %q", path)
+	if err != nil || n.store == nil || n.kind != nodeEntity {
+		return nil, fmt.Errorf("servicebus: there is no entity %q", path)
 	}
 	return n.store, nil
 }
 
-// Counts returns the numbers of messages of a queue. The path of a dead-letter queue gives those of its messages alone.
+// Counts returns the numbers of messages of a queue or a subscription. A topic has only scheduled ones. The path of a dead-letter queue gives those of its messages alone.
 func (b *Broker) Counts(path string) (Counts, error) {
 	s, err := b.find(path)
 	if err != nil {
@@ -121,35 +122,35 @@ func text(m amqp.Map, name string) string {
 	return s
 }
 
-// SendEncoded stores an encoded message in a queue as if a client had sent it, under the same rules but without the fault
+// SendEncoded stores an encoded message in a queue, or publishes it to a topic, as if a client had sent it, under the same rules but without the fault
 // plan, and returns its sequence number. It is how tests send what a client library would not.
-func (b *Broker) SendEncoded(queue string, encoded []byte) (int64, error) {
-	s, err := b.find(queue)
+func (b *Broker) SendEncoded(path string, encoded []byte) (int64, error) {
+	s, err := b.find(path)
 	if err != nil {
 		return 0, err
 	}
-	if s.dead {
-		return 0, fmt.Errorf("servicebus: nothing can be sent to %s", s.path)
+	if refusal := s.direction(false); refusal != nil {
+		return 0, fmt.Errorf("servicebus: %w", refusal)
 	}
 	m, err := b.newMessage(append([]byte(nil), encoded...))
 	if err != nil {
-		return 0, fmt.Errorf("servicebus: send to %s: %w", queue, err)
+		return 0, fmt.Errorf("servicebus: send to %s: %w", path, err)
 	}
 	if len(encoded) > b.opts.MaxMessageSize {
-		return 0, fmt.Errorf("servicebus: send to %s: %d bytes are more than the limit of %d", queue, len(encoded), b.opts.MaxMessageSize)
+		return 0, fmt.Errorf("servicebus: send to %s: %d bytes are more than the limit of %d", path, len(encoded), b.opts.MaxMessageSize)
 	}
 	seqs, refusal := s.entity.accept([]*message{m})
 	if refusal != nil {
-		return 0, fmt.Errorf("servicebus: send to %s: %w", queue, refusal)
+		return 0, fmt.Errorf("servicebus: send to %s: %w", path, refusal)
 	}
 	return seqs[0], nil
 }
 
 // Send encodes a message and stores it like [Broker.SendEncoded].
-func (b *Broker) Send(queue string, m amqp.Message) (int64, error) {
+func (b *Broker) Send(path string, m amqp.Message) (int64, error) {
 	encoded, err := amqp.AppendMessage(nil, m)
 	if err != nil {
-		return 0, fmt.Errorf("servicebus: send to %s: %w", queue, err)
+		return 0, fmt.Errorf("servicebus: send to %s: %w", path, err)
 	}
-	return b.SendEncoded(queue, encoded)
+	return b.SendEncoded(path, encoded)
 }

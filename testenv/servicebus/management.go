@@ -47,6 +47,7 @@ func (b *Broker) manage(r *request) {
 		r.answer(*early)
 		return
 	}
+	point.Entity = r.node.store.path
 	var result reply
 	b.perform(step{
 		point: point, link: r.link,
@@ -223,8 +224,8 @@ func (s *store) receiveDeferred(seqs []int64, takes bool) (encoded [][]byte, tok
 }
 
 func (b *Broker) schedule(r *request) (fault.Point, func() reply, *reply) {
-	if r.node.store.dead {
-		return early(badRequest("messages cannot be scheduled in %s", r.node.store.path))
+	if err := r.node.store.direction(false); err != nil {
+		return early(failure(err))
 	}
 	list, _ := r.field("messages").(amqp.List)
 	var ms []*message

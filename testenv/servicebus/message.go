@@ -33,7 +33,7 @@ const (
 	annScheduled = "x-opt-scheduled-enqueue-time"
 )
 
-// A message is one stored message. Its fields are guarded by the entity's mutex, but for those that never change.
+// A message is one stored message. Its fields are guarded by the namespace's mutex, but for those that never change.
 type message struct {
 	// key is the text of the MessageId, and id tells ids of different AMQP types apart. Both never change.
 	key, id string
@@ -59,16 +59,15 @@ type message struct {
 	due           time.Time // when a scheduled message becomes active
 	failed        uint32    // deliveries that ended without success: the delivery-count on the wire
 	state         state
-	source        string // the queue from which it was dead-lettered
+	source        string // the entity from which it was dead-lettered
 
 	home        *store
 	locked      bool
 	token       amqp.UUID
 	lockedUntil time.Time
 
-	deadline      time.Time // when the broker has to look at it
-	readyIndex    int
-	deadlineIndex int
+	alarm
+	readyIndex int
 }
 
 // newMessage takes an encoded message apart. The message keeps parts of b.
@@ -103,6 +102,16 @@ func newMessage(b []byte) (*message, error) {
 		return nil, err
 	}
 	return m, m.readAnnotations(s.Annotations)
+}
+
+// copy returns a message with the same content that no log holds. The parts are shared, since they are replaced and never
+// changed.
+func (m *message) copy() *message {
+	c := *m
+	c.seq, c.failed, c.state = 0, 0, active
+	c.home, c.locked = nil, false
+	c.alarm, c.readyIndex = alarm{}, 0
+	return &c
 }
 
 // newMessage takes an encoded message apart, and gives one without a message id an id of its own, as the service does: the
@@ -246,19 +255,4 @@ func (m *message) modified(changes amqp.Map) ([]byte, error) {
 		}
 	}
 	return w.Done(), nil
-}
-
-// netToken returns the lock token as the delivery tag has it: in the byte order of a .NET GUID.
-func netToken(u amqp.UUID) []byte {
-	return []byte{
-		u[3], u[2], u[1], u[0], u[5], u[4], u[7], u[6], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15],
-	}
-}
-
-// tokenOf turns a delivery tag back into a lock token.
-func tokenOf(tag []byte) amqp.UUID {
-	if len(tag) != 16 {
-		return amqp.UUID{}
-	}
-	return amqp.UUID(netToken(amqp.UUID(tag)))
 }

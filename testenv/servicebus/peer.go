@@ -46,7 +46,7 @@ func (p *peer) close() {
 type nodeKind int
 
 const (
-	nodeQueue nodeKind = iota
+	nodeEntity nodeKind = iota
 	nodeManagement
 	nodeCBS
 )
@@ -84,7 +84,7 @@ func (p *peer) add(l *amqp.Link, n *node) bool {
 	}
 	p.nodes[l] = n
 	n.touch()
-	if limit := p.broker.opts.IdleLinkTimeout; limit > 0 && n.kind == nodeQueue {
+	if limit := p.broker.opts.IdleLinkTimeout; limit > 0 && n.kind == nodeEntity {
 		n.idle = time.AfterFunc(limit, func() { p.checkIdle(l, n, limit) })
 	}
 	return true

@@ -26,12 +26,6 @@ func TestWhatIsNotImplementedIsRefusedLoudly(t *testing.T) {
 			_, err := w.client.AcceptNextSessionForQueue(within(t, time.Minute), "orders", nil)
 			return err
 		}},
-		"a subscription": {want: "topics and subscriptions", ask: func(t *testing.T, w *env) error {
-			r, err := w.client.NewReceiverForSubscription("topic", "sub", nil)
-			require.NoError(t, err)
-			_, err = r.ReceiveMessages(within(t, time.Minute), 1, nil)
-			return err
-		}},
 		"the transfer dead-letter queue": {want: "transfer dead-letter", ask: func(t *testing.T, w *env) error {
 			_, err := receiverOf(t, w.client, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueTransfer}).ReceiveMessages(within(t, time.Minute), 1, nil)
 			return err

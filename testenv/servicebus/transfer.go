@@ -20,7 +20,7 @@ func (s *store) dispatch() {
 func (b *Broker) Message(l *amqp.Link, m amqp.Incoming) {
 	n := nodeOf(l)
 	n.touch()
-	if n.kind != nodeQueue {
+	if n.kind != nodeEntity {
 		if !m.Settled {
 			l.Settle(m.ID, &amqp.Accepted{})
 		}
@@ -53,7 +53,7 @@ func (b *Broker) receive(l *amqp.Link, n *node, in amqp.Incoming) {
 		key = ms[0].key
 	}
 	b.perform(step{
-		point: fault.Point{Op: history.Send, Key: key},
+		point: fault.Point{Op: history.Send, Key: key, Entity: n.store.path},
 		link:  l,
 		line:  &n.line,
 		do:    func() { _, err = e.accept(ms) },
@@ -76,7 +76,7 @@ func (b *Broker) Decided(s *amqp.Session, d amqp.Decision) {
 	}
 	n := nodeOf(d.Link)
 	n.touch()
-	if n.kind != nodeQueue {
+	if n.kind != nodeEntity {
 		return // a reply needs no settlement
 	}
 	b.decide(d, n)
@@ -101,7 +101,7 @@ func (b *Broker) decide(d amqp.Decision, n *node) {
 		}
 	}
 	b.perform(step{
-		point: fault.Point{Op: v.op, Key: n.store.keyOf(token)},
+		point: fault.Point{Op: v.op, Key: n.store.keyOf(token), Entity: n.store.path},
 		link:  d.Link,
 		do:    func() { err = n.store.settle(token, v) },
 		answer: func() {

@@ -86,8 +86,8 @@ func (a *Admitter) Key(m *azservicebus.ReceivedMessage) (key identity.Key, parti
 }
 
 func (a *Admitter) keyInBody(m *azservicebus.ReceivedMessage) bool {
-	kind := a.cfg.KeySource.kind
-	return kind == sourcePointer || kind == sourceCloudEvents && !binaryEvent(m)
+	form := a.cfg.KeySource.form
+	return form == formBody || form == formCloudEvents && !binaryEvent(m)
 }
 
 // read sets the body of msg and its fingerprint.

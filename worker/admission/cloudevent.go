@@ -2,6 +2,7 @@ package admission
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -16,26 +17,40 @@ import (
 // and those that bridges from HTTP and Kafka leave.
 var eventPrefixes = [...]string{"cloudEvents:", "cloudEvents_", "ce-", "ce_"}
 
-// attribute returns an attribute of an event in binary mode. Absent is nil, and so is a null. It is an error when two
+// property returns a text attribute of an event in binary mode, empty when it is absent or null. It is an error when two
 // prefixes give two values.
-func attribute(props map[string]any, name string) (any, *reason.Refusal) {
-	var found any
+func property(props map[string]any, name string) (string, *reason.Refusal) {
+	found := ""
 	for _, prefix := range eventPrefixes {
 		v := props[prefix+name]
-		if v == nil {
-			continue
-		}
 		s, ok := v.(string)
-		if !ok {
-			return nil, missing("The CloudEvents attribute %q is of type %s and not a string", name, body.TypeName(v))
-		}
-		if found != nil && found != s {
-			return nil, reason.Refuse(reason.InvalidKey, "The application properties give two values for the CloudEvents attribute %q. "+
+		switch {
+		case v != nil && !ok:
+			return "", notText(name, "of type "+body.TypeName(v))
+		case found != "" && s != "" && found != s:
+			return "", reason.Refuse(reason.InvalidKey, "The application properties give two values for the CloudEvents attribute %q. "+
 				"The sender must set one.", name)
 		}
-		found = s
+		found = cmp.Or(found, s)
 	}
 	return found, nil
+}
+
+// member returns a text attribute of an event in structured mode, empty when it is absent.
+func member(envelope []byte, name string) (string, *reason.Refusal) {
+	raw, ok := fingerprint.Extract(envelope, "/"+name)
+	if !ok {
+		return "", nil
+	}
+	s, ok := fingerprint.Unquote(raw)
+	if !ok {
+		return "", notText(name, jsonKind(raw[0]))
+	}
+	return string(s), nil
+}
+
+func notText(name, kind string) *reason.Refusal {
+	return noKey(reason.MissingMessageID, "CloudEvent's "+name, "it is "+kind+" and not a string")
 }
 
 // binaryEvent reports whether the message is an event in binary mode: its attributes are properties, its body is the data.
@@ -54,33 +69,17 @@ func binaryEvent(m *azservicebus.ReceivedMessage) bool {
 // eventKey reads source and id of an event in either mode. Properties that begin an event decide for binary mode, so that an
 // event without source is not taken for another that its data might look like.
 func eventKey(m *azservicebus.ReceivedMessage, envelope []byte) (identity.Key, *reason.Refusal) {
-	k := identity.Key{Kind: identity.CloudEvent}
-	binary := binaryEvent(m)
-	if !binary && !hasVersion(envelope) {
-		return identity.Key{}, missing("The message is no CloudEvent: its body has no \"specversion\", which every event has, and its properties have " +
-			"none of an event; source and id of the event are the key")
+	read := func(name string) (string, *reason.Refusal) { return property(properties(m), name) }
+	if !binaryEvent(m) {
+		if !hasVersion(envelope) {
+			return identity.Key{}, noKey(reason.MissingMessageID, "CloudEvent's source and id", "the message is no CloudEvent: its body has no "+
+				"\"specversion\", which every event has, and its properties have none of an event")
+		}
+		read = func(name string) (string, *reason.Refusal) { return member(envelope, name) }
 	}
-	for _, part := range []struct {
-		name string
-		into *string
-	}{{"source", &k.Source}, {"id", &k.Value}} {
-		var v any
-		var refusal *reason.Refusal
-		if binary {
-			v, refusal = attribute(properties(m), part.name)
-		} else {
-			v, refusal = member(envelope, part.name)
-		}
-		if refusal != nil {
-			return identity.Key{}, refusal
-		}
-		s, ok := v.(string)
-		if !ok {
-			return identity.Key{}, missing("The CloudEvent has no %q; source and id are the key", part.name)
-		}
-		*part.into = s
-	}
-	return k, nil
+	source, wrongSource := read("source")
+	id, wrongID := read("id")
+	return identity.Key{Kind: identity.CloudEvent, Source: source, Value: id}, cmp.Or(wrongSource, wrongID)
 }
 
 // eventHint tells a person that a message without MessageId is a CloudEvent, as Dapr sends them, whose own id can be the key.
@@ -99,19 +98,6 @@ func (a *Admitter) eventHint(m *azservicebus.ReceivedMessage) string {
 func hasVersion(envelope []byte) bool {
 	_, ok := fingerprint.Extract(envelope, "/specversion")
 	return ok
-}
-
-// member reads a text attribute of an event in structured mode.
-func member(envelope []byte, name string) (any, *reason.Refusal) {
-	raw, ok := fingerprint.Extract(envelope, "/"+name)
-	if !ok {
-		return nil, nil
-	}
-	s, ok := fingerprint.Unquote(raw)
-	if !ok {
-		return nil, missing("The CloudEvents attribute %q is not a string", name)
-	}
-	return string(s), nil
 }
 
 // eventData returns the data of an event in structured mode. The envelope is checked JSON.
@@ -150,15 +136,13 @@ func eventData(envelope []byte) ([]byte, *reason.Refusal) {
 // EventType returns the type of the CloudEvent that the message is, in either mode, or "".
 func (m Message) EventType() string {
 	if m.event {
-		v, _ := attribute(m.ApplicationProperties, "type")
-		s, _ := v.(string)
+		s, _ := property(m.ApplicationProperties, "type")
 		return s
 	}
 	envelope := m.envelope
 	if envelope == nil {
 		envelope = m.Body
 	}
-	v, _ := member(envelope, "type")
-	s, _ := v.(string)
+	s, _ := member(envelope, "type")
 	return s
 }

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/orderworker/orderworker/internal/body"
 	"github.com/orderworker/orderworker/worker/fingerprint"
@@ -108,7 +108,10 @@ type FieldError = fingerprint.FieldError
 func (c Config) Validate() error {
 	binary := c.Body.Binary
 	c = c.withDefaults()
-	errs := []error{fieldError("KeySource", c.KeySource.validate()), fieldError("Partition", c.Partition.validate()), fieldError("Body", c.Body.Validate()), fieldError("Consumer", c.validateConsumer())}
+	errs := []error{
+		fieldError("KeySource", c.KeySource.validate("key source")), fieldError("Partition", c.Partition.validate("partition source")),
+		fieldError("Body", c.Body.Validate()), fieldError("Consumer", c.validateConsumer()),
+	}
 	fault := func(wrong bool, field, format string, args ...any) {
 		if wrong {
 			errs = append(errs, fieldError(field, fmt.Errorf("field "+field+" "+format, args...)))
@@ -116,11 +119,13 @@ func (c Config) Validate() error {
 	}
 	fault(c.Content != Object && c.Content != JSON && c.Content != Bytes, "Content", "%q is not object, json or bytes", c.Content)
 	fault(binary && c.Content != Bytes, "Body.Binary", "is set by Content: use Content %q", Bytes)
+	fault(slices.ContainsFunc(c.Ignore, invisible), "Ignore", "%q %v", c.Ignore, errInvisible)
+	fault(slices.ContainsFunc(c.Only, invisible), "Only", "%q %v", c.Only, errInvisible)
 	fault(c.MaxDepth < 1 || c.MaxDepth > fingerprint.MaxDepth, "MaxDepth", "%d must be 1 to %d", c.MaxDepth, fingerprint.MaxDepth)
 	fault(c.MaxKeyBytes < 1, "MaxKeyBytes", "%d must be at least 1", c.MaxKeyBytes)
 	if c.Content == Bytes {
 		fault(c.Form != fingerprint.FormBytes, "Form", "%q needs Content %q or %q", c.Form, Object, JSON)
-		fault(c.KeySource.kind == sourcePointer, "KeySource", "%s needs Content %q or %q", c.KeySource, Object, JSON)
+		fault(c.KeySource.form == formBody, "KeySource", "%s needs Content %q or %q", c.KeySource, Object, JSON)
 		fault(c.Partition.FromBody(), "Partition", "%s needs Content %q or %q", c.Partition, Object, JSON)
 		fault(c.CloudEventData, "CloudEventData", "needs Content %q or %q", Object, JSON)
 		fault(c.UnwrapJSONString, "UnwrapJSONString", "needs Content %q or %q", Object, JSON)
@@ -144,8 +149,10 @@ func (c Config) validateConsumer() error {
 	switch {
 	case c.Consumer == "":
 		return nil
-	case identity.Blank(c.Consumer) || !utf8.ValidString(c.Consumer):
+	case identity.Blank(c.Consumer):
 		return errors.New("consumer must be text with at least one visible character")
+	case invisible(c.Consumer):
+		return fmt.Errorf("consumer %q %w", c.Consumer, errInvisible)
 	case len(c.Consumer) > maxConsumerBytes:
 		return fmt.Errorf("consumer has %d bytes; at most %d are allowed", len(c.Consumer), maxConsumerBytes)
 	case strings.TrimSpace(c.Consumer) != c.Consumer:

@@ -19,63 +19,78 @@ import (
 // key finds the key of a message. The content is needed only by the sources that look into it.
 func (a *Admitter) key(m *azservicebus.ReceivedMessage, envelope, content []byte) (identity.Key, *reason.Refusal) {
 	var k identity.Key
+	var problem string
 	var refusal *reason.Refusal
-	switch a.cfg.KeySource.kind {
-	case sourceProperty:
-		k, refusal = propertyKey(m, a.cfg.KeySource.name)
-	case sourcePointer:
-		k, refusal = pointerKey(content, a.cfg.KeySource.name)
-	case sourceCloudEvents:
+	switch s := a.cfg.KeySource; s.form {
+	case formProperty:
+		k.Kind = identity.String
+		k.Value, problem = propertyText(m, s.name)
+	case formBody:
+		k.Value, k.Kind, problem = pointerText(content, s.name)
+	case formCloudEvents:
 		k, refusal = eventKey(m, envelope)
 	default:
 		k, refusal = a.messageIDKey(m)
+	}
+	switch {
+	case problem != "":
+		refusal = noKey(reason.MissingMessageID, a.cfg.KeySource.describe(), problem)
+	case refusal == nil:
+		refusal = a.checkKey(k)
 	}
 	if refusal != nil {
 		return identity.Key{}, refusal
 	}
 	k.Consumer = a.cfg.Consumer
-	return k, a.checkKey(k)
+	return k, nil
 }
 
 // checkKey holds the value of a key to what every source must give.
 func (a *Admitter) checkKey(k identity.Key) *reason.Refusal {
-	where := a.cfg.KeySource.describe()
-	parts := []struct{ name, text string }{{where, k.Value}}
+	parts := [][2]string{{a.cfg.KeySource.describe(), k.Value}}
 	if k.Kind == identity.CloudEvent {
-		parts = []struct{ name, text string }{{"The CloudEvent's source", k.Source}, {"The CloudEvent's id", k.Value}}
+		parts = [][2]string{{"CloudEvent's source", k.Source}, {"CloudEvent's id", k.Value}, {"CloudEvent's source and id", k.Source + k.Value}}
 	}
-	for _, p := range parts {
-		switch {
-		case p.text == "":
-			return missing("%s is empty", p.name)
-		case !utf8.ValidString(p.text):
-			return reason.Refuse(reason.InvalidKey, "%s is not UTF-8 text, so it cannot be kept in a document. The sender must use text.", p.name)
-		case identity.Blank(p.text):
-			return missing("%s has no visible character (length %d)", p.name, len(p.text))
+	for _, part := range parts {
+		if code, problem := unusable(part[1], a.cfg.MaxKeyBytes); problem != "" {
+			return noKey(code, part[0], problem)
 		}
-	}
-	if size := len(k.Value) + len(k.Source); size > a.cfg.MaxKeyBytes {
-		return reason.Refuse(reason.KeyTooLong, "%s has %d bytes; at most %d are allowed. The sender must use a shorter id.", where, size, a.cfg.MaxKeyBytes)
 	}
 	return nil
 }
 
-// describe names the source in a sentence.
-func (s KeySource) describe() string {
-	switch s.kind {
-	case sourceProperty:
-		return "The application property " + strconv.QuoteToASCII(s.name)
-	case sourcePointer:
-		return "The body's value at " + strconv.QuoteToASCII(s.name)
-	case sourceCloudEvents:
-		return "The CloudEvent's source and id"
-	}
-	return "The MessageId"
+// noKey is the refusal of a message that has no key at a place.
+func noKey(code, place, problem string) *reason.Refusal {
+	return reason.Refuse(code, "The key of the message is its %s, and %s. The sender must set it: without a key nobody can tell this message from "+
+		"another.", place, problem)
 }
 
-func missing(format string, args ...any) *reason.Refusal {
-	return reason.Refuse(reason.MissingMessageID, "%s. The sender must set it: without a key nobody can tell this message from "+
-		"another.", fmt.Sprintf(format, args...))
+// unusable says why a text can be neither a key nor a partition, with the reason code of a key.
+func unusable(text string, most int) (code, problem string) {
+	switch {
+	case text == "":
+		return reason.MissingMessageID, "it is missing or empty"
+	case !utf8.ValidString(text):
+		return reason.InvalidKey, "it is not UTF-8 text, so it cannot be kept in a document"
+	case identity.Blank(text):
+		return reason.MissingMessageID, fmt.Sprintf("it has no visible character (length %d)", len(text))
+	case len(text) > most:
+		return reason.KeyTooLong, fmt.Sprintf("it has %d bytes, and at most %d are allowed", len(text), most)
+	}
+	return "", ""
+}
+
+// describe names the place in a sentence.
+func (s source) describe() string {
+	switch s.form {
+	case "":
+		return "MessageId"
+	case formProperty:
+		return "application property " + strconv.QuoteToASCII(s.name)
+	case formBody:
+		return "body's value at " + strconv.QuoteToASCII(s.name)
+	}
+	return s.form
 }
 
 // messageIDKey reads the MessageId. The SDK's own field is empty for ids that are not strings, so the raw message decides.
@@ -89,7 +104,7 @@ func (a *Admitter) messageIDKey(m *azservicebus.ReceivedMessage) (identity.Key, 
 	}
 	if s, ok := id.(string); ok {
 		if s == "" {
-			return identity.Key{}, missing("The message has no MessageId%s", a.eventHint(m))
+			return identity.Key{}, noKey(reason.MissingMessageID, "MessageId", "the message has no MessageId"+a.eventHint(m))
 		}
 		return identity.Text(s), nil
 	}
@@ -120,16 +135,16 @@ func typedID(id any) (identity.Key, bool) {
 	return identity.Key{}, false
 }
 
-func propertyKey(m *azservicebus.ReceivedMessage, name string) (identity.Key, *reason.Refusal) {
-	v, present := properties(m)[name]
-	if !present || v == nil {
-		return identity.Key{}, missing("The message has no application property %+q, which is the key%s", name, otherCase(properties(m), name))
+// propertyText reads an application property that is a string.
+func propertyText(m *azservicebus.ReceivedMessage, name string) (value, problem string) {
+	switch v := properties(m)[name].(type) {
+	case nil:
+		return "", "there is no application property of this name" + otherCase(properties(m), name)
+	case string:
+		return v, ""
+	default:
+		return "", fmt.Sprintf("it is of type %s and not a string", body.TypeName(v))
 	}
-	s, ok := v.(string)
-	if !ok {
-		return identity.Key{}, missing("The application property %+q, which is the key, is of type %s and not a string", name, body.TypeName(v))
-	}
-	return identity.Text(s), nil
 }
 
 // otherCase describes a property that differs from the wanted one only in case, as bridges over HTTP make them.
@@ -146,17 +161,17 @@ func otherCase(props map[string]any, name string) string {
 	return fmt.Sprintf(". It has %+q, and names are compared with their case", found)
 }
 
-// pointerKey reads a string, or a whole number, of checked JSON.
-func pointerKey(content []byte, pointer string) (identity.Key, *reason.Refusal) {
+// pointerText reads a string or a whole number of checked JSON.
+func pointerText(content []byte, pointer string) (value string, kind identity.Kind, problem string) {
 	raw, ok := fingerprint.Extract(content, pointer)
 	if !ok {
-		return identity.Key{}, missing("The body has no value at %+q, which is the key", pointer)
+		return "", "", "the body has no such value"
 	}
 	if s, ok := fingerprint.Unquote(raw); ok {
-		return identity.Text(string(s)), nil
+		return string(s), identity.String, ""
 	}
 	if n, ok := fingerprint.WholeNumber(raw); ok {
-		return identity.Key{Kind: identity.Number, Value: n}, nil
+		return n, identity.Number, ""
 	}
-	return identity.Key{}, missing("The body's value at %+q, which is the key, is neither a string nor a whole number", pointer)
+	return "", "", "it is neither a string nor a whole number"
 }

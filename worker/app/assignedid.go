@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/orderworker/orderworker/worker/admission"
 )
@@ -20,22 +21,11 @@ func assignedText(n int) string {
 // assignedByBroker reports whether an id has the form that Service Bus gives to a message that is sent without one: a GUID as 32
 // lower-case hexadecimal digits. A sender may choose ids of that form too.
 func assignedByBroker(id string) bool {
-	if len(id) != 32 {
-		return false
-	}
-	for _, c := range []byte(id) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
 }
 
 // keyIsMessageID reports whether messages are told apart by their MessageId.
-func (c config) keyIsMessageID() bool {
-	source, err := admission.ParseKeySource(c.keySource)
-	return err == nil && source == admission.KeySource{}
-}
+func (c config) keyIsMessageID() bool { return c.worker.Admission.KeySource == admission.KeySource{} }
 
 // aboutIDs is what the ids of waiting messages say of their senders.
 func (c config) aboutIDs(ids []string) []finding {

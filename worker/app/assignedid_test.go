@@ -10,6 +10,7 @@ import (
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 )
 
 const assignedID = "3f2504e04f8941d39a0c0305e82c3301"
@@ -46,8 +47,11 @@ func TestTheWorkerWarnsOnceOfIdsThatTheBrokerAssigned(t *testing.T) {
 		key  string
 		want int
 	}{{"message-id", 1}, {"body:/orderId", 0}} {
+		source, err := admission.ParseKeySource(tt.key)
+		require.NoError(t, err)
 		var out bytes.Buffer
-		c := config{logLevel: "info", logFormat: "json", keySource: tt.key}
+		c := config{logFormat: "json"}
+		c.worker.Admission.KeySource = source
 		s := newSummary(c.logger(&out), c)
 		for range 3 {
 			s.Observe(worker.Event{Kind: worker.EventReceived, MessageID: assignedID})

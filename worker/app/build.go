@@ -2,88 +2,42 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/tracing/azotel"
 
 	"github.com/orderworker/orderworker/cosmosstore"
-	"github.com/orderworker/orderworker/internal/body"
 	"github.com/orderworker/orderworker/worker"
-	"github.com/orderworker/orderworker/worker/admission"
 )
 
-// admissionConfig is what the settings say of keys, bodies and fingerprints.
-func (c config) admissionConfig() (admission.Config, error) {
-	source, err := admission.ParseKeySource(c.keySource)
-	partition, partitionErr := admission.ParsePartitionSource(c.partition)
-	a := admission.Config{
-		KeySource:        source,
-		Partition:        partition,
-		Consumer:         c.consumer,
-		Body:             body.Options{MaxBytes: c.bodyMaxBytes, RefuseDataContract: c.legacyBodies == "reject"},
-		CloudEventData:   c.cloudEventData,
-		UnwrapJSONString: c.unwrapStrings,
-		Form:             c.hashForm,
-		Ignore:           c.hashIgnore,
-		Only:             c.hashOnly,
-	}
-	return a, errors.Join(err, partitionErr)
-}
+// quiet is where commands report to that a person waits for: nowhere.
+func quiet() (*telemetry, *slog.Logger) { return &telemetry{}, slog.New(slog.DiscardHandler) }
 
 // inboxRecords tells whether each message gets an inbox record of its own: when that was asked for, and when the effects of a
 // message are in a partition that it shares, or on documents that are not its own.
 func (c config) inboxRecords() bool {
-	partition, err := admission.ParsePartitionSource(c.partition)
-	return c.markers || c.program.Changes || err == nil && !partition.IsKey()
+	return c.store.InboxRecords || c.program.Changes || !c.worker.Admission.Partition.IsKey()
 }
 
-// workerConfig is what the settings say of the work.
-func (c config) workerConfig(t *telemetry, log *slog.Logger) (worker.Config, error) {
-	a, err := c.admissionConfig()
-	return worker.Config{
-		Concurrency:      c.concurrency,
-		LockDuration:     c.lockDuration,
-		MaxDeliveryCount: c.maxDeliveries,
-		HandlerTimeout:   c.handlerTimeout,
-		StoreTimeout:     c.storeTimeout,
-		LookFirst:        c.lookFirst == "always",
-		DrainTimeout:     c.drainTimeout,
-		Retry:            c.retry,
-		Breaker:          c.breaker,
-		Watchdog:         c.watchdog,
-		Admission:        a,
-		Program:          c.program.Name,
-		Version:          c.program.Version,
-		ServerAddress:    c.brokerHost(),
-		Logger:           log,
-		TracerProvider:   t.tracers,
-		MeterProvider:    t.meters,
-	}, err
+// workerConfig is the whole configuration of the worker.
+func (c config) workerConfig(t *telemetry, log *slog.Logger) worker.Config {
+	w := c.worker
+	w.Program, w.Version, w.ServerAddress = c.program.Name, c.program.Version, c.brokerHost()
+	w.Logger, w.TracerProvider, w.MeterProvider = log, t.tracers, t.meters
+	return w
 }
 
-// storeOptions is what the settings say of the store.
+// storeOptions are all options of the store.
 func (k *connector) storeOptions(t *telemetry, log *slog.Logger) cosmosstore.Options {
-	c := k.config
-	o := cosmosstore.Options{
-		Endpoint:       c.cosmosEndpoint,
-		Key:            cosmosstore.Key(c.cosmosKey),
-		Database:       c.database,
-		Container:      c.container,
-		Types:          c.program.Types,
-		InboxRecords:   c.inboxRecords(),
-		InboxRecordTTL: c.markerTTL,
-		Lifetime: cosmosstore.Lifetime{
-			Lock: c.lockDuration, Deliveries: c.maxDeliveries, TimeToLive: c.messageTTL, Review: c.reviewWindow,
-		},
-		ApplicationID: applicationID(c.program.Name),
-		Logger:        log,
-	}
+	o := k.config.store
+	o.Types, o.InboxRecords = k.config.program.Types, k.config.inboxRecords()
+	o.Lifetime.Lock, o.Lifetime.Deliveries = k.config.worker.LockDuration, k.config.worker.MaxDeliveryCount
+	o.ApplicationID, o.Logger = applicationID(k.config.program.Name), log
 	if t.tracers != nil {
 		o.Tracing = azotel.NewTracingProvider(t.tracers, nil)
 	}
-	if c.cosmosKey == "" {
+	if o.Key == "" {
 		o.Credential = k.credential
 	}
 	return o

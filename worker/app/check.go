@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/cosmosstore"
-	"github.com/orderworker/orderworker/worker/admission"
 )
 
 // peekTimeout bounds one look into the queue, connecting included.
@@ -21,6 +19,7 @@ const peekTimeout = 20 * time.Second
 
 func newCheck(sys system) *cobra.Command {
 	var peek int
+	table := new(config).settings()
 	var output string
 	c := &cobra.Command{
 		Use: "check", Short: "Look whether the worker could work, change nothing, and say how to fix what is wrong", Args: needArgs(),
@@ -29,7 +28,7 @@ func newCheck(sys system) *cobra.Command {
 Reads the container and peeks into the queue with the rights of the worker itself. With --peek N it also shows what the
 worker would decide for the next N messages, without touching them.
 
-` + secretSettings(settings()) + `
+` + secretSettings(table) + `
 
 Exit codes: 0 when the worker could work, 1 when the check itself failed, 2 when a setting or the command is wrong, 3 when a
 fault was found.`,
@@ -57,7 +56,7 @@ fault was found.`,
 			return nil
 		},
 	}
-	bind(c.Flags())
+	bind(c.Flags(), table)
 	c.Flags().IntVar(&peek, "peek", 0, "show what the worker would decide for the next N messages")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
 	return c
@@ -102,7 +101,7 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	k.impatient = true
 	r := &checkReport{Findings: cfg.sums(), Previews: []previewLine{}}
 	store, found := k.checkStore(ctx)
-	r.Checked = append(r.Checked, fmt.Sprintf("container %s/%s at %s", cfg.database, cfg.container, cfg.cosmosEndpoint))
+	r.Checked = append(r.Checked, fmt.Sprintf("container %s/%s at %s", cfg.store.Database, cfg.store.Container, cfg.store.Endpoint))
 	r.Findings = append(r.Findings, found...)
 	messages, err := k.peek(ctx, max(peek, 1))
 	r.Checked = append(r.Checked, cfg.unseen())
@@ -136,7 +135,7 @@ func idsOf(messages []*azservicebus.ReceivedMessage) []string {
 // have.
 func (c config) unseen() string {
 	return fmt.Sprintf("queue %s, without its settings, which only the right Manage shows: see for yourself that its lock duration is %s and its maximum delivery count %d",
-		c.queue, short(c.lockDuration), c.maxDeliveries)
+		c.queue, c.worker.LockDuration, c.worker.MaxDeliveryCount)
 }
 
 // aboutQueue is what keeps the worker from its queue.
@@ -153,15 +152,15 @@ func (c config) aboutQueue(err error) finding {
 // sums are the findings that follow from the settings alone.
 func (c config) sums() []finding {
 	found := []finding{}
-	if c.drainTimeout > 50*time.Second {
-		found = append(found, finding{severityWarning, "drain", fmt.Sprintf("the drain limit of %s is longer than the templates' grace period of 60s allows", c.drainTimeout),
+	if c.worker.DrainTimeout > 50*time.Second {
+		found = append(found, finding{severityWarning, "drain", fmt.Sprintf("the drain limit of %s is longer than the templates' grace period of 60s allows", c.worker.DrainTimeout),
 			"Lower WORKER_DRAIN_TIMEOUT, or raise the grace period above it by ten seconds."})
 	}
-	if c.maxDeliveries < 3 {
-		found = append(found, finding{severityWarning, "deliveries", fmt.Sprintf("with a maximum delivery count of %d, two killed workers dead-letter a healthy message", c.maxDeliveries),
+	if c.worker.MaxDeliveryCount < 3 {
+		found = append(found, finding{severityWarning, "deliveries", fmt.Sprintf("with a maximum delivery count of %d, two killed workers dead-letter a healthy message", c.worker.MaxDeliveryCount),
 			"Configure the queue with 10, and set WORKER_MAX_DELIVERY_COUNT to the same."})
 	}
-	if source, err := admission.ParsePartitionSource(c.partition); err == nil && source.FromBody() {
+	if source := c.worker.Admission.Partition; source.FromBody() {
 		found = append(found, finding{severityWarning, "partition", fmt.Sprintf("the partition is read from the body (%s): a message that comes back under the same key "+
 			"with another value there is looked for in another partition, so that the store does not see the reuse of its key", source),
 			"Let the sender set an application property, and use property:NAME. The queue's duplicate detection sees such a reuse within its window."})
@@ -170,7 +169,8 @@ func (c config) sums() []finding {
 }
 
 func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []finding) {
-	store, err := k.openStore(ctx, &telemetry{}, slog.New(slog.DiscardHandler))
+	t, log := quiet()
+	store, err := k.openStore(ctx, t, log)
 	findings := cosmosstore.Findings(err)
 	if err == nil {
 		findings = store.Check(ctx)
@@ -184,7 +184,7 @@ func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []findi
 
 // aboutContainer is a finding that names the container.
 func (c config) aboutContainer(severity, text, fix string) finding {
-	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.database, c.container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
+	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.store.Database, c.store.Container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
 }
 
 var errUnshowable = errors.New("one of the next messages carries a DeadLetterReason or DeadLetterErrorDescription that is not text, and cannot be shown")

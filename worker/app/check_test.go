@@ -70,16 +70,16 @@ func TestEachWrongSetUpIsFoundWithItsFix(t *testing.T) {
 		warning bool
 	}{
 		{"a queue that is not there", testenv.Options{}, func(_ *testing.T, _ *testenv.Env, s map[string]string) { s["SERVICEBUS_QUEUE"] = "invoices" },
-			"queue", []string{`no queue "invoices"`, "SERVICEBUS_QUEUE"}, false},
+			"queue", []string{`queue "invoices"`, "there is no such queue", "SERVICEBUS_QUEUE"}, false},
 		{"a queue that may not be received from", testenv.Options{}, func(t *testing.T, env *testenv.Env, _ map[string]string) {
 			require.NoError(t, env.Broker.SetStatus("orders", servicebus.ReceiveDisabled))
-		}, "queue", []string{"disabled", "Enable it"}, false},
+		}, "queue", []string{"disabled", "Set its status to Active"}, false},
 		{"a missing right to listen", testenv.Options{}, func(t *testing.T, env *testenv.Env, _ map[string]string) {
 			require.NoError(t, env.Broker.SetRights("orders", servicebus.Send))
 		}, "queue", []string{"refuses access", "Data"}, false},
 		{"a wrong key of the broker", testenv.Options{}, func(_ *testing.T, _ *testenv.Env, s map[string]string) {
 			s["SERVICEBUS_CONNECTION_STRING"] = strings.Replace(s["SERVICEBUS_CONNECTION_STRING"], servicebus.EmulatorKey, "d3Jvbmc=", 1)
-		}, "queue", []string{"refuses access", "key"}, false},
+		}, "queue", []string{"refuses access", "role"}, false},
 		{"a broker that is not up", testenv.Options{}, func(t *testing.T, _ *testenv.Env, s map[string]string) {
 			s["SERVICEBUS_CONNECTION_STRING"] = "Endpoint=sb://" + unused(t) + ";SharedAccessKeyName=k;SharedAccessKey=c2VjcmV0;UseDevelopmentEmulator=true"
 		}, "queue", []string{"cannot be reached"}, false},

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func newRoot(sys system) *cobra.Command {
 	})
 	root.SetUsageFunc(usage)
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newGet(sys), newDeadletter(sys), newKey(sys), newHealthcheck(sys), newVersion(sys))
+	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newGet(sys), newDeadletter(sys), newHealthcheck(sys), newVersion(sys))
 	return root
 }
 
@@ -118,56 +119,22 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// flagFault says in plain words what the parser of flags found.
+// flagFault says in plain words which value of a flag is wrong. The parser's own text quotes the Go function that refused it.
 func flagFault(err error) error {
-	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		dashes := "--"
-		if e.GetSpecifiedShortnames() != "" {
-			dashes = "-"
-		}
-		return fmt.Errorf("there is no flag %s%s", dashes, e.GetSpecifiedName())
+	e, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
 	}
-	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return fmt.Errorf("--%s needs a value", e.GetFlag().Name)
-	}
-	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return fmt.Errorf("--%s %q is not %s", e.GetFlag().Name, e.GetValue(), valueKind(e.GetFlag().Value.Type()))
-	}
-	return err
-}
-
-// valueKind names the type of a flag's value for people.
-func valueKind(kind string) string {
-	switch {
-	case kind == "bool":
-		return "true or false"
-	case kind == "duration":
-		return "a duration such as 90s or 5m"
-	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
-		return "a whole number"
-	}
-	return "a value that it takes"
+	kinds := map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number", "duration": "a duration such as 90s or 5m"}
+	return fmt.Errorf("--%s %q is not %s", e.GetFlag().Name, e.GetValue(), cmp.Or(kinds[e.GetFlag().Value.Type()], "a value that it takes"))
 }
 
 // needArgs is cobra.ExactArgs with a usage error that says what was expected.
 func needArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) == len(names):
+		if len(args) == len(names) {
 			return nil
-		case len(names) == 0:
-			return withCode(exitUsage, fmt.Errorf("%s takes no arguments, and was given %q. See %s --help", c.CommandPath(), args[0], c.CommandPath()))
 		}
-		return withCode(exitUsage, fmt.Errorf("%s takes %s, and was given %s. See %s --help", c.CommandPath(), strings.Join(names, " "), count(len(args)), c.CommandPath()))
+		return withCode(exitUsage, fmt.Errorf("%s takes %s, and was given %q. See %s --help", c.CommandPath(), cmp.Or(strings.Join(names, " "), "no arguments"), args, c.CommandPath()))
 	}
-}
-
-func count(n int) string {
-	switch n {
-	case 0:
-		return "nothing"
-	case 1:
-		return "one argument"
-	}
-	return fmt.Sprintf("%d arguments", n)
 }

@@ -21,7 +21,7 @@ func TestHelpNamesWhatHasNoFlagAndTheExitCodes(t *testing.T) {
 		{[]string{"send", "--help"}, []string{"SERVICEBUS_CONNECTION_STRING", "Exit codes: 0"}},
 		{[]string{"healthcheck", "--help"}, []string{"WORKER_HEALTH_ADDRESS"}},
 		{[]string{"help", "run"}, []string{"COSMOS_KEY"}},
-		{[]string{"help", "key", "encode"}, []string{"--kind"}},
+		{[]string{"help", "deadletter", "list"}, []string{"--limit"}},
 		{[]string{"help"}, []string{"healthcheck"}},
 		{nil, []string{"healthcheck"}},
 	} {
@@ -53,15 +53,15 @@ func TestAWrongUseIsSaidInPlainWords(t *testing.T) {
 		want string
 	}{
 		{"help for nothing", []string{"help", "nope"}, `there is no command "nope"`},
-		{"help for nothing of a group", []string{"help", "key", "nope"}, `there is no command "key nope"`},
+		{"help for nothing of a group", []string{"help", "deadletter", "nope"}, `there is no command "deadletter nope"`},
 		{"no such command", []string{"nope"}, `has no command "nope"`},
-		{"no such command of a group", []string{"key", "nope"}, `orderworker key has no command "nope"`},
-		{"an argument too many", []string{"run", "extra"}, `orderworker run takes no arguments, and was given "extra"`},
-		{"an argument too few", []string{"key", "encode"}, `orderworker key encode takes KEY, and was given nothing`},
-		{"two for one", []string{"key", "encode", "a", "b"}, `takes KEY, and was given 2 arguments`},
-		{"no such flag", []string{"run", "--nonsense"}, `there is no flag --nonsense. See orderworker run --help`},
-		{"no such letter", []string{"run", "-x"}, `there is no flag -x`},
-		{"a flag without its value", []string{"run", "--queue"}, `--queue needs a value`},
+		{"no such command of a group", []string{"deadletter", "nope"}, `orderworker deadletter has no command "nope"`},
+		{"an argument too many", []string{"run", "extra"}, `orderworker run takes no arguments, and was given ["extra"]`},
+		{"an argument too few", []string{"get"}, `orderworker get takes KEY, and was given []`},
+		{"two for one", []string{"get", "a", "b"}, `takes KEY, and was given ["a" "b"]`},
+		{"no such flag", []string{"run", "--nonsense"}, `unknown flag: --nonsense. See orderworker run --help`},
+		{"no such letter", []string{"run", "-x"}, `unknown shorthand flag: 'x' in -x`},
+		{"a flag without its value", []string{"run", "--queue"}, `flag needs an argument: --queue`},
 		{"a word for a number", []string{"check", "--peek", "many"}, `--peek "many" is not a whole number`},
 		{"a path that is not served", []string{"healthcheck", "--path", "/health"}, `--path /health: the worker answers at /livez and /readyz only`},
 	} {
@@ -130,5 +130,5 @@ func TestHelpShowsTypesAndTheFlagsOfTheCommandBeforeTheSettings(t *testing.T) {
 	require.Less(t, strings.Index(settings, "--namespace"), strings.Index(settings, "--allow-keys"), "the settings are in the order of their table")
 	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"}, "--inbox-record")
 	require.NoError(t, err)
-	require.True(t, c.markers, "a bool needs no value")
+	require.True(t, c.store.InboxRecords, "a bool needs no value")
 }

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -9,7 +12,6 @@ import (
 	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/internal/connstring"
 	"github.com/orderworker/orderworker/worker"
-	"github.com/orderworker/orderworker/worker/admission"
 )
 
 // unknownWindow is a duplicate detection window that nobody has stated.
@@ -19,124 +21,121 @@ const unknownWindow time.Duration = -1
 type config struct {
 	program Program
 
-	namespace, connectionString, queue             string
-	cosmosEndpoint, cosmosKey, database, container string
-	allowKeys                                      bool
+	namespace, connectionString, queue string
+	allowKeys                          bool
+	// worker and store hold what settings say of them; workerConfig and storeOptions add the rest.
+	worker worker.Config
+	store  cosmosstore.Options
 
-	concurrency, maxDeliveries                 int
-	lockDuration, handlerTimeout, drainTimeout time.Duration
-	storeTimeout                               time.Duration
-	retry                                      worker.RetryConfig
-	breaker                                    worker.BreakerConfig
-	watchdog                                   worker.WatchdogConfig
+	healthAddress, logFormat, logDetail string
+	logLevel                            slog.Level
+	duplicateWindow                     time.Duration
+}
 
-	consumer, keySource, hashForm string
-	partition, lookFirst          string
-	hashIgnore, hashOnly          []string
-	bodyMaxBytes                  int
-	legacyBodies                  string
-	unwrapStrings, cloudEventData bool
+// faultList gathers what is wrong.
+type faultList []settingFault
 
-	markers   bool
-	markerTTL time.Duration
-
-	healthAddress, logLevel, logFormat, logDetail string
-	messageTTL, reviewWindow, duplicateWindow     time.Duration
+func (l *faultList) add(wrong bool, env, format string, args ...any) {
+	if wrong {
+		*l = append(*l, settingFault{env, fmt.Sprintf(format, args...)})
+	}
 }
 
 // checkBroker returns the faults of the settings for Service Bus that lie between settings rather than in one of them.
 func (c *config) checkBroker() []settingFault {
-	if c.queue == "" {
-		return oneFault("SERVICEBUS_QUEUE", "empty. Give the name of the queue")
-	}
+	const fqdn = "SERVICEBUS_NAMESPACE_FQDN"
+	var l faultList
+	l.add(c.queue == "", "SERVICEBUS_QUEUE", "empty. Give the name of the queue")
 	switch {
 	case c.namespace == "" && c.connectionString == "":
-		return oneFault("SERVICEBUS_NAMESPACE_FQDN", "not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")
+		l.add(true, fqdn, "not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")
 	case c.namespace != "" && c.connectionString != "":
-		return []settingFault{{env: "SERVICEBUS_NAMESPACE_FQDN", with: "SERVICEBUS_CONNECTION_STRING", text: "both are set. Keep one, so that it is plain which is used"}}
+		l.add(true, fqdn, "this and SERVICEBUS_CONNECTION_STRING are both set. Keep one, so that it is plain which is used")
 	case c.connectionString != "":
-		return c.checkConnectionString()
-	case !validHost(c.namespace):
-		return oneFault("SERVICEBUS_NAMESPACE_FQDN", "%q is not a host name. Give the full name without a scheme, such as shop.servicebus.windows.net", c.namespace)
+		return append(l, c.checkConnectionString()...)
+	default:
+		l.add(strings.ContainsAny(c.namespace, "/:@ \t\r\n;=") || !strings.Contains(c.namespace, "."), fqdn,
+			"%q is not a host name. Give the full name without a scheme, such as shop.servicebus.windows.net", c.namespace)
 	}
-	return nil
-}
-
-// checkWork returns the faults between the settings for the work itself.
-func (c *config) checkWork() []settingFault {
-	var faults []settingFault
-	add := func(env, format string, args ...any) { faults = append(faults, oneFault(env, format, args...)...) }
-	if c.hashIgnore != nil && c.hashOnly != nil {
-		faults = append(faults, settingFault{env: "WORKER_HASH_IGNORE", with: "WORKER_HASH_ONLY", text: "both are set. Keep one: either all but some count, or only some"})
-	}
-	if c.hashForm == "bytes" && (c.hashIgnore != nil || c.hashOnly != nil) {
-		add("WORKER_HASH_FORM", "bytes compares every byte, so WORKER_HASH_IGNORE and WORKER_HASH_ONLY cannot be used with it")
-	}
-	if c.markerTTL > 0 && !c.inboxRecords() {
-		add("WORKER_INBOX_RECORD_TTL", "there is no inbox record of its own without WORKER_INBOX_RECORD=true, and documents do not expire")
-	}
-	if _, err := admission.ParseKeySource(c.keySource); err != nil {
-		add("WORKER_KEY", "%v", err)
-	}
-	if _, err := admission.ParsePartitionSource(c.partition); err != nil {
-		add("WORKER_PARTITION", "%v", err)
-	}
-	if c.healthAddress != "off" {
-		if _, _, err := net.SplitHostPort(c.healthAddress); err != nil {
-			add("WORKER_HEALTH_ADDRESS", "%q is not an address such as 127.0.0.1:8080 or :8080, nor off", c.healthAddress)
-		}
-	}
-	return faults
-}
-
-// checkStore returns the faults of the settings for Cosmos DB.
-func (c *config) checkStore() []settingFault {
-	if c.cosmosEndpoint == "" {
-		return oneFault("COSMOS_ENDPOINT", "not set. Give the account, such as https://shop.documents.azure.com")
-	}
-	u, err := url.Parse(c.cosmosEndpoint)
-	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return oneFault("COSMOS_ENDPOINT", "not an address such as https://shop.documents.azure.com")
-	}
-	var faults []settingFault
-	if u.Scheme == "http" && !cosmosstore.Loopback(u.Hostname()) {
-		faults = append(faults, oneFault("COSMOS_ENDPOINT", "plain http is only for this machine. Use https://%s", u.Host)...)
-	}
-	if c.cosmosKey != "" && !cosmosstore.Loopback(u.Hostname()) && !c.allowKeys {
-		faults = append(faults, oneFault("COSMOS_KEY", "account keys are only for an emulator on this machine. Use a managed identity, or set WORKER_ALLOW_KEYS=true")...)
-	}
-	if c.cosmosKey == "" && u.Scheme == "http" {
-		faults = append(faults, oneFault("COSMOS_KEY", "not set, and a token must not travel over plain http. Give the emulator's key")...)
-	}
-	return faults
+	return l
 }
 
 // checkConnectionString checks what can be told from the text, and never repeats any of it.
-func (c *config) checkConnectionString() []settingFault {
-	var faults []settingFault
-	add := func(format string, args ...any) {
-		faults = append(faults, oneFault("SERVICEBUS_CONNECTION_STRING", format, args...)...)
-	}
+func (c *config) checkConnectionString() faultList {
+	const env = "SERVICEBUS_CONNECTION_STRING"
+	var l faultList
 	parts, err := connstring.Parse(c.connectionString)
-	if err != nil {
-		add("%v. Copy it whole from where it was shown", err)
-	}
+	l.add(err != nil, env, "%v. Copy it whole from where it was shown", err)
 	if parts.Host == "" {
-		return faults
+		return l
 	}
 	local := cosmosstore.Loopback(parts.Hostname())
-	if !local && !c.allowKeys {
-		add("connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true")
-	}
-	if parts.Emulator && !local {
-		add("UseDevelopmentEmulator switches TLS off and is only for this machine")
-	}
-	if parts.EntityPath != "" && !strings.EqualFold(parts.EntityPath, c.queue) {
-		add("its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", parts.EntityPath, c.queue)
-	}
-	return faults
+	l.add(!local && !c.allowKeys, env, "connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true")
+	l.add(parts.Emulator && !local, env, "UseDevelopmentEmulator switches TLS off and is only for this machine")
+	l.add(parts.EntityPath != "" && !strings.EqualFold(parts.EntityPath, c.queue), env,
+		"its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", parts.EntityPath, c.queue)
+	return l
 }
 
-func validHost(host string) bool {
-	return host != "" && !strings.ContainsAny(host, "/:@ \t\r\n;=") && strings.Contains(host, ".")
+// checkStore returns the faults of the settings for Cosmos DB, those that the store itself finds among them. It needs no network.
+func (c *config) checkStore() []settingFault {
+	var l faultList
+	l.add(c.store.Endpoint == "", "COSMOS_ENDPOINT", "not set. Give the account, such as https://shop.documents.azure.com")
+	if u, err := url.Parse(c.store.Endpoint); err == nil && u.Host != "" {
+		l.add(c.store.Key != "" && !cosmosstore.Loopback(u.Hostname()) && !c.allowKeys, "COSMOS_KEY", "account keys are only for an emulator on this machine. Use a managed identity, or set WORKER_ALLOW_KEYS=true")
+		l.add(c.store.Key == "" && u.Scheme == "http", "COSMOS_KEY", "not set, and a token must not travel over plain http. Give the emulator's key")
+	}
+	l.add(c.store.InboxRecordTTL > 0 && !c.inboxRecords(), "WORKER_INBOX_RECORD_TTL", "there is no inbox record of its own without WORKER_INBOX_RECORD=true, and documents do not expire")
+	k, err := newConnector(*c)
+	if err != nil {
+		return append(l, settingFault{"AZURE_TOKEN_CREDENTIALS", err.Error()})
+	}
+	return addNew(l, named(k.storeOptions(&telemetry{}, nil).Validate()))
+}
+
+// checkWork returns the faults of the settings for the work, those that the worker itself finds among them.
+func (c *config) checkWork() []settingFault {
+	a := c.worker.Admission
+	var l faultList
+	l.add(a.Ignore != nil && a.Only != nil, "WORKER_HASH_IGNORE", "this and WORKER_HASH_ONLY are both set. Keep one: either all but some count, or only some")
+	l.add(a.Form == "bytes" && (a.Ignore != nil || a.Only != nil), "WORKER_HASH_FORM", "bytes compares every byte, so WORKER_HASH_IGNORE and WORKER_HASH_ONLY cannot be used with it")
+	_, _, err := net.SplitHostPort(c.healthAddress)
+	l.add(err != nil && c.healthAddress != healthOff, "WORKER_HEALTH_ADDRESS", "%q is not an address such as 127.0.0.1:8080 or :8080, nor off", c.healthAddress)
+	return addNew(l, named(c.worker.Validate()))
+}
+
+// variables are the settings by the fields of the worker, of admission and of the store that they set.
+func variables() map[string]string {
+	return map[string]string{
+		"Concurrency": "WORKER_CONCURRENCY", "LockDuration": "WORKER_LOCK_DURATION", "MaxDeliveryCount": "WORKER_MAX_DELIVERY_COUNT",
+		"HandlerTimeout": "WORKER_HANDLER_TIMEOUT", "StoreTimeout": "WORKER_STORE_TIMEOUT", "DrainTimeout": "WORKER_DRAIN_TIMEOUT",
+		"Retry.Attempts": "WORKER_RETRY_ATTEMPTS", "Retry.Base": "WORKER_RETRY_BASE", "Retry.HoldFor": "WORKER_RETRY_HOLD",
+		"Breaker.Failures": "WORKER_BREAKER_FAILURES", "Breaker.ProbeBase": "WORKER_BREAKER_PROBE_BASE",
+		"Watchdog.Silence": "WORKER_WATCHDOG_SILENCE", "Watchdog.Stuck": "WORKER_WATCHDOG_STUCK", "Watchdog.NotReceiving": "WORKER_WATCHDOG_NOT_RECEIVING",
+		"Consumer": "WORKER_CONSUMER", "KeySource": "WORKER_KEY", "Partition": "WORKER_PARTITION", "Body": "WORKER_BODY_MAX_BYTES", "CloudEventData": "WORKER_CLOUDEVENT_DATA",
+		"UnwrapJSONString": "WORKER_UNWRAP_STRINGS", "Form": "WORKER_HASH_FORM", "Ignore": "WORKER_HASH_IGNORE", "Only": "WORKER_HASH_ONLY",
+		"Endpoint": "COSMOS_ENDPOINT", "Credential": "COSMOS_KEY", "Key": "COSMOS_KEY", "Database": "COSMOS_DATABASE", "Container": "COSMOS_CONTAINER",
+		"InboxRecordTTL": "WORKER_INBOX_RECORD_TTL", "Lifetime": "WORKER_MESSAGE_TTL",
+	}
+}
+
+// named returns the single faults of a part, each with the variable that is to be corrected.
+func named(err error) []settingFault {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var faults []settingFault
+		for _, e := range joined.Unwrap() {
+			faults = append(faults, named(e)...)
+		}
+		return faults
+	}
+	if e, ok := errors.AsType[*worker.FieldError](err); ok {
+		return []settingFault{{variables()[e.Field], e.Problem}}
+	}
+	if e, ok := errors.AsType[*cosmosstore.OptionError](err); ok {
+		return []settingFault{{variables()[e.Option], e.Problem}}
+	}
+	if err != nil {
+		return []settingFault{{"", err.Error()}}
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ type connector struct {
 // newConnector needs no network: credentials ask for their first token when they are first used.
 func newConnector(c config) (*connector, error) {
 	k := &connector{config: c}
-	if c.connectionString != "" && c.cosmosKey != "" {
+	if c.connectionString != "" && c.store.Key != "" {
 		return k, nil
 	}
 	credential, err := azidentity.NewDefaultAzureCredential(nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/user"
 	"strings"
@@ -28,7 +27,7 @@ container beside the documents. A dead letter is never removed before the outcom
 It needs the right to receive from the queue and to read and create documents, and for resubmit the right to send. Give it
 the settings of the worker, so that it decides as the worker does.`
 	c.PersistentPreRunE = checkFlags
-	bind(c.PersistentFlags())
+	bind(c.PersistentFlags(), new(config).settings())
 	c.PersistentFlags().Bool("requires-session", false, "the queue takes only messages of a session, so that a resubmit without one is refused")
 	c.PersistentFlags().Bool("forwarded", false, "look at dead letters that other queues forward to this one, where they lie as ordinary messages")
 	c.AddCommand(newDeadletterList(sys), newDeadletterShow(sys), newDeadletterDiff(sys),
@@ -52,12 +51,7 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 	if err != nil {
 		return nil, err
 	}
-	quiet := &telemetry{}
-	silent := slog.New(slog.DiscardHandler)
-	workerConfig, err := cfg.workerConfig(quiet, silent)
-	if err != nil {
-		return nil, withCode(exitUsage, err)
-	}
+	quiet, silent := quiet()
 	k, err := newConnector(cfg)
 	if err != nil {
 		return nil, withCode(exitUsage, err)
@@ -76,7 +70,7 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 		return nil, err
 	}
 	end := func() { broker.Close(); store.Close() }
-	pipeline, err := worker.NewPipeline(workerConfig, store, cfg.program.Handler)
+	pipeline, err := worker.NewPipeline(cfg.workerConfig(quiet, silent), store, cfg.program.Handler)
 	if err != nil {
 		end()
 		return nil, withCode(exitUsage, err)
@@ -92,12 +86,9 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 func (c config) reviewSettings(command *cobra.Command) deadletter.Settings {
 	session, _ := command.Flags().GetBool("requires-session")
 	forwarded, _ := command.Flags().GetBool("forwarded")
-	s := deadletter.Settings{Forwarded: forwarded, Program: c.program.Name, Queue: c.queue, Lock: c.lockDuration, RequiresSession: session}
+	s := deadletter.Settings{Forwarded: forwarded, Program: c.program.Name, Queue: c.queue, Lock: c.worker.LockDuration, RequiresSession: session, KeyMemory: c.store.InboxRecordTTL}
 	if c.duplicateWindow != unknownWindow {
 		s.Duplicates = deadletter.DuplicateDetection{Known: true, Window: c.duplicateWindow}
-	}
-	if c.markers {
-		s.KeyMemory = c.markerTTL
 	}
 	return s
 }

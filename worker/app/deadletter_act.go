@@ -149,7 +149,7 @@ type actRun struct {
 }
 
 func (r *review) act(ctx context.Context, sys system, a actRun) error {
-	ctx, abort, release := stopSignals(ctx)
+	ctx, release := interruptible(ctx)
 	defer release()
 	if a.archive != "" && !a.dryRun {
 		kept, err := openArchive(a.archive)
@@ -174,7 +174,7 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 			return err
 		}
 	} else {
-		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Act(ctx, application, a.numbers...) })
+		summary, err := r.Act(ctx, application, a.numbers...)
 		meter.end()
 		if err != nil {
 			return err
@@ -187,25 +187,6 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 		return fmt.Errorf("%d of %d not done", failed, len(a.numbers))
 	}
 	return nil
-}
-
-// abortable runs f, and leaves it behind when a second signal comes.
-func abortable(abort <-chan struct{}, f func() (deadletter.Summary, error)) (deadletter.Summary, error) {
-	type result struct {
-		summary deadletter.Summary
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() {
-		s, err := f()
-		done <- result{s, err}
-	}()
-	select {
-	case r := <-done:
-		return r.summary, r.err
-	case <-abort:
-		return deadletter.Summary{}, fmt.Errorf("ended at once by a second signal. Nothing is lost; what is locked comes free when its lock ends. Do it again to go on")
-	}
 }
 
 func outcomeLine(o deadletter.Outcome) string {

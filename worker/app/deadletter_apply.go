@@ -100,7 +100,7 @@ what is begun and releases the rest; apply the same plan again to go on, as ofte
 					return withCode(exitUsage, fmt.Errorf("the plan was made for queue %q, and SERVICEBUS_QUEUE is %q", h.Queue, r.config.queue))
 				}
 				a := deadletter.Application{Command: o, Steps: steps, Pace: pace.pace()}
-				a.Pace.Concurrency = r.config.concurrency
+				a.Pace.Concurrency = r.config.worker.Concurrency
 				return r.apply(ctx, sys, a, execute, verbose)
 			})
 		},
@@ -130,7 +130,7 @@ func readPlan(stdin io.Reader, name string) (deadletter.PlanHeader, []deadletter
 }
 
 func (r *review) apply(ctx context.Context, sys system, a deadletter.Application, execute, verbose bool) error {
-	ctx, abort, release := stopSignals(ctx)
+	ctx, release := interruptible(ctx)
 	defer release()
 	meter := newMeter(sys.stderr)
 	counts := map[deadletter.Result]int{}
@@ -150,7 +150,7 @@ func (r *review) apply(ctx context.Context, sys system, a deadletter.Application
 		return err
 	}
 	a.Progress = func(p deadletter.Progress) { meter.show(progressLine(p)) }
-	summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Apply(ctx, a) })
+	summary, err := r.Apply(ctx, a)
 	meter.end()
 	writeCounts(sys.stdout, summary.Counts, summary.Steps)
 	switch {

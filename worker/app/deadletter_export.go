@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,14 +76,6 @@ func writeFile(name string, out io.Writer, write func(io.Writer) error) error {
 		return errors.Join(err, os.Remove(name))
 	}
 	return nil
-}
-
-// interruptible ends a context with a first Ctrl-C or SIGTERM, so that what is not whole can be removed. A second one ends the
-// program.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 // export writes the messages with these numbers, or all that the filter selects when there are none.
@@ -224,10 +214,10 @@ func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) 
 }
 
 func (r *review) importFile(ctx context.Context, sys system, a deadletter.Application, messages []*deadletter.DeadLetter, execute bool) error {
-	ctx, abort, release := stopSignals(ctx)
+	ctx, release := interruptible(ctx)
 	defer release()
 	done, meter := 0, newMeter(sys.stderr)
-	a.Pace.Concurrency, a.Progress = r.config.concurrency, meter.pause
+	a.Pace.Concurrency, a.Progress = r.config.worker.Concurrency, meter.pause
 	a.Outcome = func(o deadletter.Outcome) {
 		if o.Result.Removed() || o.Result == deadletter.WouldAct {
 			done++
@@ -241,7 +231,7 @@ func (r *review) importFile(ctx context.Context, sys system, a deadletter.Applic
 		}
 		fmt.Fprintf(sys.stdout, "nothing was done: %d of %d would be. To do it, add --execute, with a --reason\n", done, len(messages))
 	} else {
-		summary, err := abortable(abort, func() (deadletter.Summary, error) { return r.Import(ctx, a, messages) })
+		summary, err := r.Import(ctx, a, messages)
 		switch {
 		case err != nil:
 			return err

@@ -68,7 +68,7 @@ func (p pageSettings) check() error {
 
 // options is what the page is made of, once the address is known.
 func (p pageSettings) options(r *review, sys system, address string) page.Options {
-	o := page.Options{Reviewer: r.Reviewer, Ledger: r.ledger, Explain: r.explain, Write: p.write, Hosts: p.hosts, Pace: deadletter.Pace{Concurrency: r.config.concurrency}}
+	o := page.Options{Reviewer: r.Reviewer, Ledger: r.ledger, Explain: r.explain, Write: p.write, Hosts: p.hosts, Pace: deadletter.Pace{Concurrency: r.config.worker.Concurrency}}
 	if p.proxy {
 		o.IdentityHeader = identityHeader
 		return o
@@ -82,7 +82,7 @@ func (p pageSettings) options(r *review, sys system, address string) page.Option
 }
 
 func (r *review) serve(ctx context.Context, sys system, p pageSettings) error {
-	ctx, abort, release := stopSignals(ctx)
+	ctx, release := interruptible(ctx)
 	defer release()
 	l, err := net.Listen("tcp", p.address)
 	if err != nil {
@@ -106,18 +106,10 @@ func (r *review) serve(ctx context.Context, sys system, p pageSettings) error {
 		return err
 	case <-ctx.Done():
 	}
-	// What is under way is finished, and its locks are released, unless a second signal comes.
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		s.Close()
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		_ = server.Shutdown(stop)
-	}()
-	select {
-	case <-closed:
-	case <-abort:
-	}
+	// What is under way is finished, and its locks are released.
+	s.Close()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = server.Shutdown(stop)
 	return nil
 }

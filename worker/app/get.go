@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -25,13 +25,15 @@ import (
 const getTimeout = 30 * time.Second
 
 // getSettings are the settings that say where the documents are and what their ids are made of.
-func getSettings() []setting {
-	return append(storeSettings(), pick("WORKER_ALLOW_KEYS", "WORKER_CONSUMER", "WORKER_PARTITION", "WORKER_INBOX_RECORD")...)
+func (c *config) getSettings() []setting {
+	more := []string{"WORKER_ALLOW_KEYS", "WORKER_CONSUMER", "WORKER_PARTITION", "WORKER_INBOX_RECORD"}
+	return append(c.storeSettings(), slices.DeleteFunc(c.settings(), func(s setting) bool { return !slices.Contains(more, s.env) })...)
 }
 
 func newGet(sys system) *cobra.Command {
 	var k keyFlags
 	var output, partition string
+	table := new(config).getSettings()
 	c := &cobra.Command{
 		Use: "get KEY", Short: "Show what is stored for a key", Args: needArgs("KEY"),
 		Long: `Show what is stored for a key: the inbox record, the documents, and the program that committed them. Changes nothing.
@@ -39,7 +41,7 @@ func newGet(sys system) *cobra.Command {
 KEY is the MessageId, or what WORKER_KEY names. Give it the settings of the worker: WORKER_CONSUMER is part of the key.
 Where WORKER_PARTITION is not the key, --partition-value says which partition the message names.
 
-` + secretSettings(getSettings()) + `
+` + secretSettings(table) + `
 
 Exit codes: 0 when something is stored, 1 when the store cannot be read, 2 when a setting or the command is wrong, 4 when
 nothing is stored.`,
@@ -48,13 +50,13 @@ nothing is stored.`,
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			cfg, err := resolveTable(sys, c.Flags(), getSettings(), (*config).checkStore)
+			cfg, err := resolveTable(sys, c.Flags(), (*config).getSettings, (*config).checkStore)
 			if err != nil {
 				return err
 			}
-			id, err := k.documentID(cfg.consumer, args[0])
+			id, err := k.documentID(cfg.worker.Admission.Consumer, args[0])
 			if err != nil {
-				return err
+				return withCode(exitUsage, err)
 			}
 			found, err := cfg.get(c.Context(), partition, id)
 			if err != nil {
@@ -66,7 +68,7 @@ nothing is stored.`,
 			return found.table(sys.stdout)
 		},
 	}
-	bindTable(c.Flags(), getSettings())
+	bind(c.Flags(), table)
 	k.bind(c.Flags())
 	c.Flags().StringVar(&partition, "partition-value", "", "value of what WORKER_PARTITION names in the message; empty is the partition of the key")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
@@ -77,11 +79,12 @@ nothing is stored.`,
 func (c config) get(ctx context.Context, partition, id string) (stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, getTimeout)
 	defer cancel()
+	t, log := quiet()
 	k, err := newConnector(c)
 	if err != nil {
 		return stored{}, withCode(exitUsage, err)
 	}
-	store, err := k.openStore(ctx, &telemetry{}, slog.New(slog.DiscardHandler))
+	store, err := k.openStore(ctx, t, log)
 	if err != nil {
 		return stored{}, err
 	}
@@ -93,7 +96,7 @@ func (c config) get(ctx context.Context, partition, id string) (stored, error) {
 	}
 	i, err := store.Inspect(ctx, partition, id)
 	if errors.Is(err, worker.ErrNotFound) {
-		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s%s", id, c.database, c.container, where))
+		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s%s", id, c.store.Database, c.store.Container, where))
 	}
 	return storedOf(id, i), err
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// healthOff is the health address of a worker that serves no health.
+const healthOff = "off"
+
 // newHealthcheck asks the worker of the same container how it is, so that an image without a shell can have a health check.
 func newHealthcheck(sys system) *cobra.Command {
 	var path string
@@ -22,9 +25,10 @@ func newHealthcheck(sys system) *cobra.Command {
 It asks at the address in WORKER_HEALTH_ADDRESS, which must be the same for it and for the worker (127.0.0.1:8080 when it is
 not set). Exit code 0 when the answer is 200 OK, 1 for another answer or none, 2 when the address or the path is wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			address, err := healthAddress(sys.environ)
+			values, _ := ownVariables(sys.environ)
+			address, err := healthAddress(values["WORKER_HEALTH_ADDRESS"])
 			if err != nil {
-				return withCode(exitUsage, err)
+				return withCode(exitUsage, fmt.Errorf("WORKER_HEALTH_ADDRESS: %w", err))
 			}
 			path := "/" + strings.TrimPrefix(path, "/")
 			if path != "/livez" && path != "/readyz" {
@@ -38,20 +42,18 @@ not set). Exit code 0 when the answer is 200 OK, 1 for another answer or none, 2
 }
 
 // healthAddress is where the worker listens, as seen from this machine.
-func healthAddress(environ []string) (string, error) {
-	address := "127.0.0.1:8080"
-	values, _ := ownVariables(environ)
-	if v := values["WORKER_HEALTH_ADDRESS"]; v != "" {
-		address = v
+func healthAddress(address string) (string, error) {
+	switch address {
+	case "":
+		return "127.0.0.1:8080", nil
+	case healthOff:
+		return "", errors.New("it is off: the worker serves no health, so there is nothing to ask")
 	}
 	host, port, err := net.SplitHostPort(address)
-	switch {
-	case address == "off":
-		return "", errors.New("WORKER_HEALTH_ADDRESS is off: the worker serves no health, so there is nothing to ask")
-	case err != nil:
-		return "", fmt.Errorf("WORKER_HEALTH_ADDRESS: %q is not an address such as 127.0.0.1:8080 or :8080", address)
+	if err != nil {
+		return "", fmt.Errorf("%q is not an address such as 127.0.0.1:8080 or :8080", address)
 	}
-	if host == "" || host == "0.0.0.0" || host == "::" {
+	if host == "" || net.ParseIP(host).IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port), nil

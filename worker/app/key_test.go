@@ -4,10 +4,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
-
-	"github.com/orderworker/orderworker/worker/identity"
 )
+
+// encoded is the document id of a key that is given as get takes it.
+func encoded(t *testing.T, args []string) (string, error) {
+	t.Helper()
+	var k keyFlags
+	flags := pflag.NewFlagSet("get", pflag.ContinueOnError)
+	k.bind(flags)
+	consumer := flags.String("consumer", "", "")
+	require.NoError(t, flags.Parse(args))
+	return k.documentID(*consumer, flags.Arg(0))
+}
 
 func TestAKeyIsEncodedAsTheWorkerKeepsIt(t *testing.T) {
 	t.Parallel()
@@ -30,9 +40,9 @@ func TestAKeyIsEncodedAsTheWorkerKeepsIt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := execute(t, nil, "", append([]string{"key", "encode"}, tt.args...)...)
-			require.Equal(t, exitOK, code, stderr)
-			require.Equal(t, tt.want+"\n", stdout)
+			got, err := encoded(t, tt.args)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -60,36 +70,9 @@ func TestAKeyThatNoMessageHasIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := execute(t, nil, "", append([]string{"key", "encode"}, tt.args...)...)
-			require.Equal(t, exitUsage, code)
-			require.Empty(t, stdout)
-			require.Contains(t, stderr, tt.want)
-		})
-	}
-}
-
-func TestAnIDIsDecodedWithItsPart(t *testing.T) {
-	t.Parallel()
-	long := identity.Text(strings.Repeat("x", 300)).DocumentID()
-	for _, tt := range []struct {
-		name, id string
-		code     int
-		want     string
-	}{
-		{"a key", "PO~2F17", exitOK, "PO/17\n"},
-		{"a line", "1042~part.line-1", exitOK, "1042\npart \"line-1\"\n"},
-		{"a line of a consumer", "~for.billing.1042~part.line-1", exitOK, "1042 for billing\npart \"line-1\"\n"},
-		{"a digest", long, exitAbsent, "request.key"},
-		{"a line of a digest", identity.PartDocumentID(long, "line-1"), exitAbsent, `the part "line-1"`},
-		{"a digest of a line", identity.PartDocumentID("1042", strings.Repeat("x", 300)), exitAbsent, "a long key and a part"},
-		{"no id", "PO/17", exitUsage, "not the document id of a key"},
-		{"a part without name", "a~2f~part.x", exitUsage, "not the document id of a key"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			code, stdout, stderr := execute(t, nil, "", "key", "decode", tt.id)
-			require.Equal(t, tt.code, code, stderr)
-			require.Contains(t, stdout+stderr, tt.want)
+			got, err := encoded(t, tt.args)
+			require.Empty(t, got)
+			require.ErrorContains(t, err, tt.want)
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
@@ -55,15 +54,6 @@ func readFile(sys system, args []string) ([]numbered, error) {
 
 // readLines reads messages, or reports the faults of all lines.
 func readLines(name string, in io.Reader) ([]numbered, error) {
-	reader := bufio.NewReader(in)
-	head, end := reader.Peek(512)
-	if binary(head) {
-		return nil, fmt.Errorf("%s is no file of JSON lines: it holds bytes that are no UTF-8 text. Nothing was sent", name)
-	}
-	in = reader
-	if errors.Is(end, io.EOF) {
-		in = bytes.NewReader(head) // a terminal that was asked again would want a second Ctrl-D
-	}
 	var lines []numbered
 	var faults []error
 	scanner := bufio.NewScanner(in)
@@ -93,21 +83,6 @@ func readLines(name string, in io.Reader) ([]numbered, error) {
 	return lines, lineFaults(faults)
 }
 
-// binary reports whether the beginning of a file is no text. It may end within a character.
-func binary(head []byte) bool {
-	if bytes.IndexByte(head, 0) >= 0 {
-		return true
-	}
-	for len(head) > 0 {
-		r, size := utf8.DecodeRune(head)
-		if r == utf8.RuneError && size == 1 {
-			return utf8.FullRune(head)
-		}
-		head = head[size:]
-	}
-	return false
-}
-
 // lineFaults joins the first faults, and counts the others.
 func lineFaults(faults []error) error {
 	if len(faults) == 0 {
@@ -127,18 +102,11 @@ func lineFault(err error) error {
 	if !ok {
 		return err
 	}
-	meant := ""
+	meant := "."
 	if best := closest(e.Name, messagejson.Members()); best != "" {
-		meant = fmt.Sprintf("; did you mean %s?", best)
+		meant = "; did you mean " + best + "?"
 	}
-	return fmt.Errorf("%w%s The members are %s", err, sentenceEnd(meant), strings.Join(messagejson.Members(), ", "))
-}
-
-func sentenceEnd(text string) string {
-	if text == "" {
-		return "."
-	}
-	return text
+	return fmt.Errorf("%w%s The members are %s", err, meant, strings.Join(messagejson.Members(), ", "))
 }
 
 // indent makes a list of faults.

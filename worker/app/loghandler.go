@@ -4,14 +4,28 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"log/slog"
 )
 
-// The forms of the detail of a line about a message.
+// The forms of log lines, and of the detail of a line about a message.
 const (
+	formatText = "text"
+	formatJSON = "json"
 	detailText = "text"
 	detailHash = "hash"
 )
+
+// logger writes lines to out, of the level and in the form that the settings say, and to the other handlers.
+func (c config) logger(out io.Writer, others ...slog.Handler) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.logLevel}
+	var own slog.Handler = slog.NewJSONHandler(out, options)
+	if c.logFormat == formatText {
+		own = slog.NewTextHandler(out, options)
+	}
+	all := slog.NewMultiHandler(append(others, own)...)
+	return slog.New(logFilter{Handler: all, level: c.logLevel, hide: c.logDetail == detailHash})
+}
 
 // A logFilter holds lines to the level of the settings wherever they go, and hides details where the settings ask for it.
 type logFilter struct {
@@ -49,22 +63,18 @@ func (h logFilter) WithGroup(name string) slog.Handler {
 // hidden returns a record about a message without its detail. The detail of a part that is not ready says what to do, and
 // stays.
 func hidden(r slog.Record) slog.Record {
-	message, attrs := false, make([]slog.Attr, 0, r.NumAttrs())
+	message, clean := false, slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		message = message || a.Key == "sequence_number" || a.Key == "message_id"
-		attrs = append(attrs, a)
-		return true
-	})
-	if !message {
-		return r
-	}
-	for i, a := range attrs {
 		if a.Key == "detail" {
 			sum := sha256.Sum256([]byte(a.Value.String()))
-			attrs[i] = slog.String(a.Key, "sha256:"+hex.EncodeToString(sum[:8]))
+			a = slog.String(a.Key, "sha256:"+hex.EncodeToString(sum[:8]))
 		}
+		clean.AddAttrs(a)
+		return true
+	})
+	if message {
+		return clean
 	}
-	clean := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	clean.AddAttrs(attrs...)
-	return clean
+	return r
 }

@@ -43,18 +43,18 @@ func exporting(c config) (*slog.Logger, *bytes.Buffer, *collector) {
 func TestExportedLinesRespectTheLevel(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		level string
+		level slog.Level
 		want  []log.Severity
 	}{
-		{"debug", []log.Severity{log.SeverityDebug, log.SeverityInfo, log.SeverityError}},
-		{"info", []log.Severity{log.SeverityInfo, log.SeverityError}},
-		{"error", []log.Severity{log.SeverityError}},
+		{slog.LevelDebug, []log.Severity{log.SeverityDebug, log.SeverityInfo, log.SeverityError}},
+		{slog.LevelInfo, []log.Severity{log.SeverityInfo, log.SeverityError}},
+		{slog.LevelError, []log.Severity{log.SeverityError}},
 	} {
-		t.Run(tt.level, func(t *testing.T) {
+		t.Run(tt.level.String(), func(t *testing.T) {
 			t.Parallel()
-			logger, out, sink := exporting(config{logLevel: tt.level, logFormat: "json"})
+			logger, out, sink := exporting(config{logLevel: tt.level, logFormat: formatJSON})
 			logger = logger.With(slog.String("queue", "orders"))
-			require.Equal(t, tt.level == "debug", logger.Enabled(t.Context(), slog.LevelDebug))
+			require.Equal(t, tt.level == slog.LevelDebug, logger.Enabled(t.Context(), slog.LevelDebug))
 			for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError} {
 				logger.LogAttrs(t.Context(), level, "line")
 			}
@@ -70,7 +70,7 @@ func TestExportedLinesRespectTheLevel(t *testing.T) {
 
 func TestExportedLinesCarryTheTraceOfTheirContext(t *testing.T) {
 	t.Parallel()
-	logger, _, sink := exporting(config{logLevel: "info", logFormat: "json"})
+	logger, _, sink := exporting(config{logFormat: formatJSON})
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
 	logger.LogAttrs(trace.ContextWithSpanContext(t.Context(), span), slog.LevelInfo, "line")
 	require.Equal(t, span.TraceID(), sink.records[0].TraceID())
@@ -91,7 +91,7 @@ func TestDetailsOfMessagesCanBeKeptOutOfTheLog(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			logger, out, sink := exporting(config{logLevel: "info", logFormat: "json", logDetail: tt.form})
+			logger, out, sink := exporting(config{logFormat: formatJSON, logDetail: tt.form})
 			logger.LogAttrs(t.Context(), slog.LevelWarn, "line", tt.attrs...)
 			var line map[string]any
 			require.NoError(t, json.Unmarshal(out.Bytes(), &line))

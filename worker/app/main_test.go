@@ -61,7 +61,7 @@ func TestAProgramAppearsUnderItsOwnNameOnly(t *testing.T) {
 	p.Name, p.Version, p.Summary = "shop-payments", "v7", "Book payments"
 	for _, args := range [][]string{
 		{"--help"}, {"version"}, {"nope"}, {"help", "nope"}, {"run", "--help"}, {"check", "--help"}, {"send", "--help"}, {"get", "--help"}, {"deadletter", "--help"},
-		{"key", "encode", "--help"}, {"key", "decode", "--help"}, {"healthcheck", "--help"}, {"run", "--queue", "orders/$DeadLetterQueue"},
+		{"healthcheck", "--help"}, {"run", "--queue", "orders/$DeadLetterQueue"},
 		{"deadletter", "list", "--help"}, {"deadletter", "show", "--help"}, {"deadletter", "apply", "--help"}, {"deadletter", "serve", "--help"},
 	} {
 		_, stdout, stderr := runAs(t, p, nil, args...)

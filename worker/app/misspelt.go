@@ -7,9 +7,9 @@ import "strings"
 const ownPrefix = "WORKER_"
 
 // misspelt returns the setting that a variable was probably meant to be, and "" for one that is ours or somebody else's.
-func misspelt(name string, table []setting) string {
+func misspelt(name string) string {
 	best, least := "", 0
-	for _, s := range table {
+	for _, s := range new(config).settings() {
 		if s.env == name {
 			return ""
 		}
@@ -23,17 +23,10 @@ func misspelt(name string, table []setting) string {
 // ofService reports whether a variable is one of those that Kubernetes gives to every container for each service beside it:
 // for a service worker-health there are WORKER_HEALTH_SERVICE_HOST, WORKER_HEALTH_PORT, WORKER_HEALTH_PORT_8080_TCP and more.
 func ofService(name string, values map[string]string) bool {
-	for _, mark := range []string{"_SERVICE_HOST", "_SERVICE_PORT", "_PORT"} {
-		for from := 0; ; {
-			at := strings.Index(name[from:], mark)
-			if at < 0 {
-				break
-			}
-			from += at
-			if _, known := values[name[:from]+"_SERVICE_HOST"]; known {
-				return true
-			}
-			from += len(mark)
+	for v := range values {
+		service, ok := strings.CutSuffix(v, "_SERVICE_HOST")
+		if ok && (strings.HasPrefix(name, service+"_SERVICE_") || strings.HasPrefix(name, service+"_PORT")) {
+			return true
 		}
 	}
 	return false
@@ -42,26 +35,35 @@ func ofService(name string, values map[string]string) bool {
 // resembles reports whether a variable looks like a misspelt setting, and in how many places they differ. Lower case and
 // dashes count as misspelt. What begins with our own prefix may differ more, and may have another last word.
 func resembles(name, setting string) (distance int, close bool) {
-	name = strings.ReplaceAll(strings.ToUpper(name), "-", "_")
 	if len(name) > 2*len(setting) {
 		return 0, false
 	}
+	name = strings.ReplaceAll(strings.ToUpper(name), "-", "_")
 	distance = editDistance(name, setting)
 	rest, own := strings.CutPrefix(setting, ownPrefix)
 	if !own {
 		return distance, distance <= 2
 	}
 	// The shorter a name, the more foreign names are near it: WORKER_ID and WORKER_KEY differ in three places.
-	if distance <= min(3, max(1, len(rest)/3)) {
-		return distance, true
-	}
-	return distance, sameGroup(name, setting) || sameGroup(setting, name)
+	near := distance <= min(3, max(1, len(rest)/3))
+	return distance, near || sameGroup(name, setting) || sameGroup(setting, name)
 }
 
 // sameGroup reports whether b begins with all of a but its last word, and that is more than the prefix.
 func sameGroup(a, b string) bool {
 	group := a[:strings.LastIndex(a, "_")+1]
 	return len(group) > len(ownPrefix) && strings.HasPrefix(group, ownPrefix) && strings.HasPrefix(b, group)
+}
+
+// closest returns the word that a misspelt one was probably meant to be, and nothing when none is near.
+func closest(name string, words []string) string {
+	best, least := "", max(2, len(name)/3)+1
+	for _, w := range words {
+		if d := editDistance(strings.ToLower(name), w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
 }
 
 // editDistance counts the insertions, removals, replacements and swaps of neighbours that turn one text into the other.
@@ -85,15 +87,4 @@ func editDistance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-// closest returns the word that a misspelt one was probably meant to be, and nothing when none is near.
-func closest(name string, words []string) string {
-	best, least := "", max(2, len(name)/3)+1
-	for _, w := range words {
-		if d := editDistance(strings.ToLower(name), w); d < least {
-			best, least = w, d
-		}
-	}
-	return best
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"text/tabwriter"
 
@@ -28,10 +27,7 @@ type previewLine struct {
 
 // preview asks the worker's own pipeline, which reads and does not write.
 func (c config) preview(ctx context.Context, store worker.Store, messages []*azservicebus.ReceivedMessage) ([]previewLine, error) {
-	wc, err := c.workerConfig(&telemetry{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, withCode(exitUsage, err)
-	}
+	wc := c.workerConfig(quiet())
 	p, err := worker.NewPipeline(wc, store, c.program.Handler)
 	if err != nil {
 		return nil, err

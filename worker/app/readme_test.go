@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the table of settings into the RE
 func settingsTable() string {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "| variable | flag | default | meaning |\n|---|---|---|---|")
-	for _, s := range settings() {
+	for _, s := range new(config).settings() {
 		flag, fallback := "", ""
 		if s.flag != "" {
 			flag = "`--" + s.flag + "`"

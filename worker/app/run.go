@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -21,25 +20,21 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// healthIdle bounds how long an idle connection to the health endpoint is kept. Probes come every few seconds, each on a
-// connection of its own or on one that they keep; anything else would hold a socket for ever.
-const healthIdle = time.Minute
-
 // flushTimeout bounds sending the last telemetry.
 const flushTimeout = 3 * time.Second
 
 func newRun(sys system) *cobra.Command {
+	table := new(config).settings()
 	c := &cobra.Command{
 		Use: "run", Short: "Receive, commit and settle until told to stop", Args: needArgs(),
 		Long: `Receive, commit and settle until told to stop.
 
-A first SIGTERM or Ctrl-C finishes what is in work and abandons the rest; a second ends at once. Nothing is lost either
-way: what was not settled is delivered again.
+A first SIGTERM or Ctrl-C finishes what is in work and abandons the rest; a second ends the process at once. Nothing is lost
+either way: what was not settled is delivered again.
 
-` + secretSettings(settings()) + `
+` + secretSettings(table) + `
 
-Exit codes: 0 when it was told to stop and did, 1 for a failure and for a second signal, 2 when a setting or the command is
-wrong.`,
+Exit codes: 0 when it was told to stop and did, 1 for a failure, 2 when a setting or the command is wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := resolve(sys, c.Flags())
 			if err != nil {
@@ -51,13 +46,13 @@ wrong.`,
 			return runWorker(c.Context(), cfg, sys)
 		},
 	}
-	bind(c.Flags())
+	bind(c.Flags(), table)
 	return c
 }
 
 func runWorker(ctx context.Context, cfg config, sys system) error {
 	easeCollector(sys.environ)
-	ctx, abort, release := stopSignals(ctx)
+	ctx, release := interruptible(ctx)
 	defer release()
 	t, err := newTelemetry(ctx, cfg.program, sys.environ)
 	if err != nil {
@@ -65,27 +60,37 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 	}
 	log := t.newLogger(cfg, sys.stdout)
 	reportTelemetryFaults(cfg.logger(sys.stdout))
-	defer flush(t, log, abort)
-	outcomes := newSummary(log, cfg)
-	w, closeStore, err := cfg.newWorker(ctx, t, log, outcomes)
+	defer flush(t, log)
+	k, err := newConnector(cfg)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	store, err := k.openStore(ctx, t, log)
 	if err != nil {
 		return err
 	}
-	defer closeStore()
+	defer store.Close()
+	outcomes, wc := newSummary(log, cfg), cfg.workerConfig(t, log)
+	wc.Observer = outcomes
+	w, err := worker.New(wc, k.broker(), store, cfg.program.Handler)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
 	stopHealth, err := serveHealth(cfg.healthAddress, w, log)
 	if err != nil {
 		return err
 	}
 	defer stopHealth()
 	defer outcomes.start()()
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
-	select {
-	case err := <-done:
-		return err
-	case <-abort:
-		return errors.New("ended at once by a second signal; what was in work is delivered again")
-	}
+	return w.Run(ctx)
+}
+
+// interruptible ends a context with a first Ctrl-C or SIGTERM, so that what is begun can be finished. A second one ends the
+// process.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // collectorPercent lets the heap grow to five times what is alive between collections. That is a few MiB, so the collector
@@ -99,59 +104,14 @@ func easeCollector(environ []string) {
 	}
 }
 
-// stopSignals returns a context that ends with the first signal to stop, and a channel that closes with the second.
-func stopSignals(ctx context.Context) (stopping context.Context, abort <-chan struct{}, release func()) {
-	stopping, stop := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	twice, quit := make(chan struct{}), make(chan struct{})
-	go func() {
-		for _, react := range []func(){stop, func() { close(twice) }} {
-			select {
-			case <-signals:
-				react()
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return stopping, twice, func() { signal.Stop(signals); close(quit); stop() }
-}
-
-// newWorker builds the worker and the store that it uses.
-func (c config) newWorker(ctx context.Context, t *telemetry, log *slog.Logger, outcomes *summary) (*worker.Worker, func(), error) {
-	workerConfig, err := c.workerConfig(t, log)
-	if err != nil {
-		return nil, nil, withCode(exitUsage, err)
-	}
-	workerConfig.Observer = outcomes
-	if reader := c.commitLogger(log); reader != nil {
-		workerConfig.Observer = worker.ObserverFunc(func(e worker.Event) { outcomes.Observe(e); reader.Observe(e) })
-	}
-	k, err := newConnector(c)
-	if err != nil {
-		return nil, nil, withCode(exitUsage, err)
-	}
-	store, err := k.openStore(ctx, t, log)
-	if err != nil {
-		return nil, nil, err
-	}
-	w, err := worker.New(workerConfig, k.broker(), store, c.program.Handler)
-	if err != nil {
-		store.Close()
-		return nil, nil, withCode(exitUsage, err)
-	}
-	return w, func() { store.Close() }, nil
-}
-
 // healthServer bounds everything that a peer could hold it with.
 func healthServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: healthIdle}
+	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 }
 
 // serveHealth listens before the work begins, so that an address in use is an error at the start.
 func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), error) {
-	if address == "off" {
+	if address == healthOff {
 		return func() {}, nil
 	}
 	listener, err := net.Listen("tcp", address)
@@ -168,18 +128,9 @@ func serveHealth(address string, w *worker.Worker, log *slog.Logger) (func(), er
 	return func() { server.Close() }, nil
 }
 
-// flush sends the last telemetry, unless a second signal does not want to wait for a collector that is silent.
-func flush(t *telemetry, log *slog.Logger, abort <-chan struct{}) {
+// flush sends the last telemetry. A collector that is silent must not hold up the end for long.
+func flush(t *telemetry, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-abort:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	defer watch.Wait()
 	defer cancel()
 	if err := t.shutdown(ctx); err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "telemetry was not sent completely", slog.String("error", err.Error()))

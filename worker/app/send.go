@@ -15,6 +15,7 @@ const sendTimeout = 30 * time.Second
 
 func newSend(sys system) *cobra.Command {
 	var checkOnly bool
+	table := new(config).brokerSettings()
 	c := &cobra.Command{
 		Use:   "send [FILE]",
 		Short: "Send messages from a file of JSON lines, or from standard input",
@@ -24,7 +25,7 @@ A line is one message: {"message_id":"1042","body":{"orderId":"1042","amount":40
 Every line is checked before the first message is sent. Blank lines are skipped. For all members of a line see
 go doc github.com/orderworker/orderworker/internal/messagejson
 
-` + secretSettings(brokerSettings()) + `
+` + secretSettings(table) + `
 
 Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a line, a setting or the command is wrong.`,
 		Example: sys.named(`  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | {program} send
@@ -39,7 +40,7 @@ Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a l
 				_, err := fmt.Fprintf(sys.stdout, "%d message(s) can be sent\n", len(lines))
 				return err
 			}
-			cfg, err := resolveBroker(sys, c.Flags())
+			cfg, err := resolveTable(sys, c.Flags(), (*config).brokerSettings, (*config).checkBroker)
 			if err != nil {
 				return err
 			}
@@ -48,7 +49,7 @@ Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a l
 			return sendAll(ctx, cfg, lines, sys)
 		},
 	}
-	bindBroker(c.Flags())
+	bind(c.Flags(), table)
 	c.Flags().BoolVar(&checkOnly, "check", false, "check the lines and send nothing")
 	return c
 }

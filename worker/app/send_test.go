@@ -45,21 +45,11 @@ func TestAnUnreachableBrokerIsNamedWithAFix(t *testing.T) {
 
 func TestUsageErrorsHaveTheirOwnCode(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"run", "--nonsense"}, {"run", "extra"}, {"nonsense"}, {"check", "-o", "xml"}, {"key", "encode"}} {
+	for _, args := range [][]string{{"run", "--nonsense"}, {"run", "extra"}, {"nonsense"}, {"check", "-o", "xml"}, {"get"}} {
 		code, _, stderr := execute(t, nil, "", args...)
 		require.Equal(t, exitUsage, code, "%v: %s", args, stderr)
 		require.NotEmpty(t, stderr)
 	}
-}
-
-func TestKeysAreTranslatedBothWays(t *testing.T) {
-	t.Parallel()
-	code, id, _ := execute(t, nil, "", "key", "encode", "PO/2024/0017")
-	require.Equal(t, exitOK, code)
-	require.NotContains(t, id, "/")
-	code, key, _ := execute(t, nil, "", "key", "decode", strings.TrimSpace(id))
-	require.Equal(t, exitOK, code)
-	require.Equal(t, "PO/2024/0017\n", key)
 }
 
 func TestAnInterruptedSendSaysHowFarItCame(t *testing.T) {

@@ -20,18 +20,23 @@ const (
 // line of its own.
 type summary struct {
 	log *slog.Logger
-
-	mu     sync.Mutex
-	since  time.Time                // guarded by mu
-	counts map[worker.EventKind]int // guarded by mu
+	// eachCommit logs also the messages that end well, for a person who reads along. The worker itself does so at debug.
+	eachCommit bool
 	// byMessageID says that the MessageId is the key, so that one that the broker assigned protects from nothing.
 	byMessageID bool
-	assigned    int  // guarded by mu; ids since the last report that look assigned by the broker
-	warned      bool // guarded by mu
+
+	mu       sync.Mutex
+	since    time.Time                // guarded by mu
+	counts   map[worker.EventKind]int // guarded by mu
+	assigned int                      // guarded by mu; ids since the last report that look assigned by the broker
+	warned   bool                     // guarded by mu
 }
 
 func newSummary(log *slog.Logger, c config) *summary {
-	return &summary{log: log, since: time.Now(), counts: map[worker.EventKind]int{}, byMessageID: c.keyIsMessageID()}
+	return &summary{
+		log: log, since: time.Now(), counts: map[worker.EventKind]int{}, byMessageID: c.keyIsMessageID(),
+		eachCommit: c.logFormat == formatText && c.logLevel == slog.LevelInfo,
+	}
 }
 
 // summaryKeys are the counts of a line, all of them in each line.
@@ -45,10 +50,17 @@ func summaryKeys() []worker.EventKind {
 // Observe implements [worker.Observer].
 func (s *summary) Observe(e worker.Event) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.counts[e.Kind]++
 	if e.Kind == worker.EventReceived && s.byMessageID && assignedByBroker(e.MessageID) {
 		s.assigned++
+	}
+	s.mu.Unlock()
+	switch e.Kind {
+	case worker.EventCreated, worker.EventOwn, worker.EventRedelivered, worker.EventDuplicate, worker.EventStale:
+		if s.eachCommit {
+			s.log.LogAttrs(context.Background(), slog.LevelInfo, "message committed",
+				slog.String("event", string(e.Kind)), slog.String("message_id", e.MessageID), slog.String("document_id", e.DocumentID))
+		}
 	}
 }
 
@@ -79,21 +91,22 @@ func (s *summary) report() {
 
 // start reports every minute until the function that it returns is called, which reports once more.
 func (s *summary) start() (stop func()) {
-	ticker, quit := time.NewTicker(summaryInterval), make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
+		ticker := time.NewTicker(summaryInterval)
+		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
 				s.report()
-			case <-quit:
+			case <-ctx.Done():
 				return
 			}
 		}
 	})
 	return func() {
-		ticker.Stop()
-		close(quit)
+		cancel()
 		running.Wait()
 		s.report()
 	}

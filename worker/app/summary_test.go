@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +37,7 @@ func TestOutcomesAreSummedUpOnceAMinuteWhileAnythingHappens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out sharedBuffer
-		c := config{logLevel: "info", logFormat: "json"}
+		c := config{logFormat: formatJSON}
 		s := newSummary(c.logger(&out), c)
 		stop := s.start()
 		lines := func() []map[string]any {
@@ -69,4 +70,34 @@ func TestOutcomesAreSummedUpOnceAMinuteWhileAnythingHappens(t *testing.T) {
 		stop()
 		require.Len(t, lines(), 2, "a last line at the stop")
 	})
+}
+
+func TestAPersonSeesEachMessageThatEndsWell(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, format string
+		level        slog.Level
+		shown        bool
+	}{
+		{"a person reads along", formatText, slog.LevelInfo, true},
+		{"a machine reads", formatJSON, slog.LevelInfo, false},
+		{"a container, nothing set", "", slog.LevelInfo, false},
+		{"the worker shows them itself", formatText, slog.LevelDebug, false},
+		{"the person wants only warnings", formatText, slog.LevelWarn, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := config{logFormat: tt.format, logLevel: tt.level}
+			var out bytes.Buffer
+			s := newSummary(c.logger(&out), c)
+			s.Observe(worker.Event{Kind: worker.EventReceived, MessageID: "1042"})
+			require.Empty(t, out.String())
+			s.Observe(worker.Event{Kind: worker.EventDuplicate, MessageID: "1042", DocumentID: "1042"})
+			if !tt.shown {
+				require.Empty(t, out.String())
+				return
+			}
+			require.Contains(t, out.String(), `msg="message committed" event=duplicate message_id=1042 document_id=1042`)
+		})
+	}
 }

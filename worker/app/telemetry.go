@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -36,9 +35,11 @@ type telemetry struct {
 func newTelemetry(ctx context.Context, program Program, environ []string) (*telemetry, error) {
 	t := &telemetry{}
 	starts := map[string]func(context.Context, *resource.Resource) error{"TRACES": t.startTraces, "METRICS": t.startMetrics, "LOGS": t.startLogs}
-	maps.DeleteFunc(starts, func(signal string, _ func(context.Context, *resource.Resource) error) bool {
-		return !wantsSignal(environ, signal)
-	})
+	for signal := range starts {
+		if !wantsSignal(environ, signal) {
+			delete(starts, signal)
+		}
+	}
 	if len(starts) == 0 {
 		return t, nil
 	}
@@ -112,35 +113,10 @@ func (t *telemetry) shutdown(ctx context.Context) error {
 
 // newLogger writes to out and, when logs are exported, there too.
 func (t *telemetry) newLogger(c config, out io.Writer) *slog.Logger {
-	handler := c.logHandler(out)
-	if t.logs != nil {
-		handler = slog.NewMultiHandler(handler, otelslog.NewHandler(c.program.Name, otelslog.WithLoggerProvider(t.logs)))
+	if t.logs == nil {
+		return c.logger(out)
 	}
-	return slog.New(c.filtered(handler))
-}
-
-// logHandler writes lines of the level and in the form that the settings say.
-func (c config) logHandler(out io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{Level: c.level()}
-	if c.logFormat == formatText {
-		return slog.NewTextHandler(out, options)
-	}
-	return slog.NewJSONHandler(out, options)
-}
-
-// logger writes lines to out alone.
-func (c config) logger(out io.Writer) *slog.Logger { return slog.New(c.filtered(c.logHandler(out))) }
-
-// filtered holds a handler to what the settings say of the level and of details.
-func (c config) filtered(h slog.Handler) slog.Handler {
-	return logFilter{Handler: h, level: c.level(), hide: c.logDetail == detailHash}
-}
-
-func (c config) level() slog.Level {
-	var level slog.Level
-	// The settings allow only words that UnmarshalText knows.
-	_ = level.UnmarshalText([]byte(c.logLevel))
-	return level
+	return c.logger(out, otelslog.NewHandler(c.program.Name, otelslog.WithLoggerProvider(t.logs)))
 }
 
 // reportTelemetryFaults has OpenTelemetry report its own faults as log lines. Without that it writes plain text to the

@@ -28,7 +28,7 @@ func usage(c *cobra.Command) error {
 			}
 		}
 	}
-	own := &pflag.FlagSet{}
+	own, table := &pflag.FlagSet{}, &pflag.FlagSet{SortFlags: false}
 	for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			if _, ok := f.Value.(*settingValue); !ok {
@@ -36,23 +36,15 @@ func usage(c *cobra.Command) error {
 			}
 		})
 	}
+	for _, s := range new(config).settings() {
+		if f := c.Flag(s.flag); f != nil && own.Lookup(s.flag) == nil {
+			table.AddFlag(f)
+		}
+	}
 	fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsages())
-	if flags := settingFlags(c); flags.HasFlags() {
-		fmt.Fprintf(&b, "\nSettings:\n%s", flags.FlagUsages())
+	if table.HasFlags() {
+		fmt.Fprintf(&b, "\nSettings:\n%s", table.FlagUsages())
 	}
 	_, err := c.OutOrStderr().Write([]byte(b.String()))
 	return err
-}
-
-// settingFlags are the settings of a command in the order of their table.
-func settingFlags(c *cobra.Command) *pflag.FlagSet {
-	flags := &pflag.FlagSet{SortFlags: false}
-	for _, s := range settings() {
-		if f := c.Flag(s.flag); f != nil && s.flag != "" {
-			if _, ok := f.Value.(*settingValue); ok {
-				flags.AddFlag(f)
-			}
-		}
-	}
-	return flags
 }

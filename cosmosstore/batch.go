@@ -50,9 +50,9 @@ func opOf(index, creates int) operation {
 	return opBatchChange
 }
 
-// judgeBatch says what a batch of n operations, the first of them creates, came to whose reply had this HTTP status. The first records operations create
-// documents that can be judged. It is a pure function: only the codes of the operations count, and the HTTP status only
-// where it contradicts them.
+// judgeBatch says what a batch of n operations, the first of them creates, came to whose reply had this HTTP status. The first
+// records operations create documents that can be judged. It is a pure function: only the codes of the operations count, and the
+// HTTP status only where it contradicts them.
 func judgeBatch(status int, results []batchResult, creates, n, records int) batchVerdict {
 	if len(results) != n {
 		return batchVerdict{class: unexpected}

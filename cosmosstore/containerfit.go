@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/orderworker/orderworker/internal/storable"
+	"github.com/orderworker/orderworker/worker"
 )
 
 // incompatibleError marks a MisconfiguredError that only a change of account, container or options can fix, while other
@@ -17,6 +18,11 @@ import (
 type incompatibleError struct{ text string }
 
 func (e *incompatibleError) Error() string { return "cosmosstore: " + e.text }
+
+// misfit is the error for what the container cannot hold as it is.
+func misfit(fix, format string, args ...any) error {
+	return &worker.MisconfiguredError{Fix: fix, Cause: &incompatibleError{fmt.Sprintf(format, args...)}}
+}
 
 // incurable reports whether an error is for good as long as nobody changes account, container or options.
 func incurable(err error) bool {

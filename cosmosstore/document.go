@@ -1,6 +1,8 @@
 package cosmosstore
 
 import (
+	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/orderworker/orderworker/internal/storable"
@@ -19,37 +21,68 @@ type envelope struct {
 	exact     []fingerprint.Exact
 	request   *requestMember // nil for a journal entry, which has a time instead
 	at        time.Time
-	ttl       int64
+	ttl       time.Duration
 }
 
-// encode writes the document as JSON. The content goes in byte for byte.
+// encode writes the document as JSON. The content goes in byte for byte: encoding/json would escape and so lengthen it.
 func (e envelope) encode(path []string) []byte {
-	w := writer{make([]byte, 0, len(e.content)+768)}
-	w.begin()
-	w.string(storable.MemberID, e.id)
-	if len(path) > 1 || path[0] != storable.MemberID {
-		w.nested(path, e.partition)
+	text := make([]byte, 0, len(e.content)+768)
+	member := func(name string, value []byte) {
+		text = append(append(text, ','), encoded(name)...)
+		text = append(append(text, ':'), value...)
 	}
-	w.string(storable.MemberType, e.kind)
+	member(storable.MemberID, encoded(e.id))
+	if len(path) > 1 || path[0] != storable.MemberID {
+		member(path[0], nested(path[1:], e.partition))
+	}
+	member(storable.MemberType, encoded(e.kind))
 	if e.content != nil {
-		w.raw(e.kind, e.content)
+		member(e.kind, e.content)
 	}
 	if len(e.exact) > 0 {
-		w.name(storable.MemberExact)
-		w.begin()
-		for _, n := range e.exact {
-			w.string(n.Path, n.Text)
-		}
-		w.end()
+		member(storable.MemberExact, encoded(exactTexts(e.exact)))
 	}
-	encodeTime(&w, memberAt, e.at)
+	if at := timeText(e.at); at != "" {
+		member(memberAt, encoded(at))
+	}
 	if e.request != nil {
-		w.name(storable.MemberRequest)
-		e.request.encode(&w)
+		member(storable.MemberRequest, encoded(e.request))
 	}
 	if e.ttl > 0 {
-		w.number(storable.MemberTTL, e.ttl)
+		member(storable.MemberTTL, strconv.AppendInt(nil, int64(e.ttl/time.Second), 10))
 	}
-	w.end()
-	return w.text
+	text[0] = '{' // in place of the first comma
+	return append(text, '}')
+}
+
+// nested is a text as JSON, inside of one object for each name of the path.
+func nested(path []string, value string) []byte {
+	if len(path) == 0 {
+		return encoded(value)
+	}
+	return encoded(map[string]json.RawMessage{path[0]: nested(path[1:], value)})
+}
+
+// exactTexts are the texts of numbers by their JSON pointers.
+func exactTexts(exact []fingerprint.Exact) map[string]string {
+	texts := make(map[string]string, len(exact))
+	for _, e := range exact {
+		texts[e.Path] = e.Text
+	}
+	return texts
+}
+
+// encoded is JSON for a value of this package, none of which can fail. What is not UTF-8 becomes U+FFFD.
+func encoded(v any) []byte {
+	text, _ := json.Marshal(v)
+	return text
+}
+
+// timeText is a time in UTC, or "" when it is not known or such that JSON has no form for it.
+func timeText(t time.Time) string {
+	text, err := t.UTC().MarshalText()
+	if t.IsZero() || err != nil {
+		return ""
+	}
+	return string(text)
 }

@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/orderworker/orderworker/internal/storable"
@@ -37,8 +38,8 @@ type StoredDocument struct {
 	ModifiedAt time.Time
 }
 
-// Inspect returns what is stored for a document id in a partition, or in its own when that is empty, for people to look at, or [worker.ErrNotFound]. Its errors are those of
-// [Store.Find].
+// Inspect returns what is stored for a document id in a partition, or in its own when that is empty, for people to look at, or
+// [worker.ErrNotFound]. Its errors are those of [Store.Find].
 func (s *Store) Inspect(ctx context.Context, partition, documentID string) (Inspection, error) {
 	ctx, t := withStats(ctx)
 	i, err := s.inspect(ctx, partition, documentID)
@@ -56,29 +57,21 @@ func (s *Store) inspect(ctx context.Context, partition, documentID string) (Insp
 		return Inspection{}, err
 	}
 	i := Inspection{Record: r}
-	for _, p := range storedParts(l.sess.layout, r) {
-		f, err := l.one(ctx, p.id)
+	ids := l.sess.layout.recordIDs(documentID)
+	parts := slices.Concat(make([]string, len(ids)), r.Parts[:min(len(r.Parts), storable.MaxOperations)])
+	for n, name := range parts {
+		id := identity.PartDocumentID(documentID, name)
+		if n < len(ids) {
+			id = ids[n]
+		}
+		f, err := l.one(ctx, id)
 		if err != nil {
 			return i, err
 		}
 		if f.document != nil {
-			i.Documents = append(i.Documents, StoredDocument{ID: p.id, Name: p.name, Type: stringOf(f.document[storable.MemberType]),
-				Content: f.content(), Body: f.body, ETag: stringOf(f.document["_etag"]), ModifiedAt: f.modifiedAt()})
+			i.Documents = append(i.Documents, StoredDocument{ID: id, Name: name, Type: stringOf(f.document[storable.MemberType]),
+				Content: f.content(), Body: f.body, ETag: f.etag(), ModifiedAt: f.modifiedAt()})
 		}
 	}
 	return i, nil
-}
-
-// storedPart is a document that may be stored for a record.
-type storedPart struct{ id, name string }
-
-func storedParts(l layout, r worker.Record) []storedPart {
-	var parts []storedPart
-	for _, id := range l.recordIDs(r.DocumentID) {
-		parts = append(parts, storedPart{id: id})
-	}
-	for _, name := range r.Parts[:min(len(r.Parts), storable.MaxOperations)] {
-		parts = append(parts, storedPart{identity.PartDocumentID(r.DocumentID, name), name})
-	}
-	return parts
 }

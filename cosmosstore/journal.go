@@ -102,8 +102,7 @@ func entryPlan(l layout, j JournalEntry) (plan, error) {
 	if l.byID() {
 		p.partition = e.id
 	}
-	e.partition = p.partition
-	p.docs = []planned{{name: actionType, id: e.id, body: e.encode(l.path)}}
+	l.add(&p, actionType, e)
 	return p, nil
 }
 

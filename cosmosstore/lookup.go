@@ -1,14 +1,17 @@
 package cosmosstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/identity"
 )
 
 // againPause is the pause before an absence is believed that the primary did not confirm.
@@ -24,11 +27,35 @@ type lookup struct {
 	ambiguous  bool   // a write of this call may have happened, which errors say
 }
 
-// found is a document that was read. The zero value says that there is none.
-type found struct {
-	document
-	body  []byte
-	token string
+// Find returns the record of a document id in a partition with the parts that are missing, or [worker.ErrNotFound]. With inbox records it
+// prefers the inbox record, and falls back on the document when that has expired. A document that is not found is looked
+// for once more at the primary, since the replica or the region that was asked may lag behind.
+func (s *Store) Find(ctx context.Context, partition, documentID string) (worker.Record, error) {
+	l, err := s.lookup(ctx, partition, documentID)
+	if err != nil {
+		return worker.Record{}, err
+	}
+	return l.find(ctx)
+}
+
+// lookup begins to look for what is stored under a document id in a partition, or in the document id's own.
+func (s *Store) lookup(ctx context.Context, partition, documentID string) (lookup, error) {
+	if problem := storable.IDProblem(documentID); problem != "" {
+		return lookup{}, fmt.Errorf("%w: the id %q %s", worker.ErrNotFound, documentID, problem)
+	}
+	sess, err := s.session(ctx)
+	return lookup{store: s, sess: sess, partition: cmp.Or(partition, documentID), documentID: documentID}, err
+}
+
+func (l lookup) find(ctx context.Context) (worker.Record, error) {
+	r, err := l.record(ctx, l.sess.layout.recordIDs(l.documentID))
+	switch {
+	case err != nil:
+		return worker.Record{}, err
+	case r == nil:
+		return worker.Record{}, fmt.Errorf("%w: %q", worker.ErrNotFound, l.documentID)
+	}
+	return *r, nil
 }
 
 // one looks for a document: by a read, and where that does not show it, since a replica or a region may lag behind, at the
@@ -39,10 +66,11 @@ func (l lookup) one(ctx context.Context, id string) (found, error) {
 		l.token = "" // a gateway that does not understand the token answers like this
 		g = l.store.read(ctx, l.sess, l.partition, id, "")
 	}
+	f, ok := g.found(id)
 	switch g.class {
 	case done:
-		if d, ok := parseDocument(id, g.body); ok {
-			return found{d, g.body, g.session}, nil
+		if ok {
+			return f, nil
 		}
 		g.class, g.answer.text = unexpected, "the reply is not the document that was asked for"
 		l.store.report(ctx, opRead, g.answer, l.documentID)
@@ -56,35 +84,25 @@ func (l lookup) one(ctx context.Context, id string) (found, error) {
 // atPrimary is the last look for a document, after the last read came to g. When the primary gives no answer, as with a role
 // that allows no batches, an absence that two reads saw is believed.
 func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, error) {
-	p := l.store.readPrimary(ctx, l.sess, l.partition, id)
-	if d, ok := parseDocument(id, p.body); ok && p.class == done {
-		return found{d, p.body, p.session}, nil
+	p := l.store.readBatch(ctx, l.sess, l.partition, []string{id}, "")[0]
+	if f, ok := p.found(id); ok {
+		return f, nil
 	}
 	switch {
 	case p.class == absent:
 		return found{}, nil
-	case p.class == unavailable:
+	case p.class == unavailable, g.class == unexpected && p.class == misconfigured:
 		return found{}, l.failed(ctx, p)
-	case g.class == absent:
-		return l.again(ctx, id)
 	case g.class == lagging:
 		return found{}, l.failed(ctx, g)
-	case g.class == unexpected && p.class == misconfigured:
-		return found{}, l.failed(ctx, p)
+	case g.class == absent:
+		if !backoff.Sleep(ctx, againPause) {
+			return found{}, l.failed(ctx, reading{class: unavailable, answer: answer{failure: timedOut, text: "no answer in time"}})
+		}
+		f, _ := l.store.read(ctx, l.sess, l.partition, id, l.token).found(id)
+		return f, nil
 	}
 	return found{}, l.store.unreadable(ctx, l.sess, g.answer, l.documentID)
-}
-
-// again reads a document a second time, and takes anything but the document for its absence.
-func (l lookup) again(ctx context.Context, id string) (found, error) {
-	if !backoff.Sleep(ctx, againPause) {
-		return found{}, l.outOfTime(ctx)
-	}
-	g := l.store.read(ctx, l.sess, l.partition, id, l.token)
-	if d, ok := parseDocument(id, g.body); ok && g.class == done {
-		return found{d, g.body, g.session}, nil
-	}
-	return found{}, nil
 }
 
 // failed is the error for a read that says something of the store and nothing of the document.
@@ -93,10 +111,6 @@ func (l lookup) failed(ctx context.Context, g reading) error {
 		l.store.forget(l.sess)
 	}
 	return outOfTime(ctx, storeError(opRead, g.class, g.answer, l.ambiguous))
-}
-
-func (l lookup) outOfTime(ctx context.Context) error {
-	return l.failed(ctx, reading{class: unavailable, answer: answer{failure: timedOut, text: "no answer in time"}})
 }
 
 // record returns the record of the message from the first of the documents with these ids that can be read, each of which may
@@ -145,4 +159,52 @@ func (l lookup) complete(ctx context.Context, r stored) (*worker.Record, error) 
 	}
 	err := l.addMissing(ctx, &r)
 	return &r.Record, err
+}
+
+// addMissing looks for every part of a record whose time is not up. A part counts as missing too when another attempt wrote
+// it: then it is a stray of a batch that was not atomic. The reads carry the session token of the record's read, so a
+// replica that lags behind the batch cannot answer them. When all are stored, which is the rule, it takes one request.
+func (l lookup) addMissing(ctx context.Context, r *stored) error {
+	now := time.Now()
+	var parts, ids []string
+	// No commit has more. A program that wrote a longer list into the document must not make each repeat of it look for them all.
+	for _, name := range r.Parts[:min(len(r.Parts), storable.MaxOperations)] {
+		if !r.expired(name, now) {
+			parts, ids = append(parts, name), append(ids, identity.PartDocumentID(l.documentID, name))
+		}
+	}
+	if l.allStored(ctx, ids, r.Attempt) {
+		return nil
+	}
+	for i, id := range ids {
+		f, err := l.one(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !f.writtenBy(r.Attempt) {
+			r.MissingParts = append(r.MissingParts, parts[i])
+		}
+	}
+	return nil
+}
+
+// writtenBy reports whether the document exists and was written by the attempt, or does not say by which.
+func (d document) writtenBy(attempt string) bool {
+	wrote := d.attempt()
+	return d != nil && (wrote == "" || wrote == attempt)
+}
+
+// allStored reads every part in one batch of reads, and reports whether it saw all of them. One that is absent fails the
+// whole batch, and so does much else: false says nothing.
+func (l lookup) allStored(ctx context.Context, ids []string, attempt string) bool {
+	if len(ids) < 2 || l.sess.layout.byID() {
+		return len(ids) == 0
+	}
+	readings := l.store.readBatch(ctx, l.sess, l.partition, ids, l.token)
+	for i, g := range readings {
+		if f, ok := g.found(ids[i]); !ok || !f.writtenBy(attempt) {
+			return false
+		}
+	}
+	return len(readings) == len(ids)
 }

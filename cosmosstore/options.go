@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/url"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/tracing"
+
+	"github.com/orderworker/orderworker/internal/storable"
 )
 
 // Options configure a [Store]. The zero value of a field means its default.
@@ -163,8 +164,8 @@ func (o Options) validate() error {
 	if o.InboxRecordTTL != 0 && !o.InboxRecords {
 		bad("InboxRecordTTL", "inbox record TTL %v is given, but inbox records are off", o.InboxRecordTTL)
 	}
-	if _, err := ttlSeconds(o.InboxRecordTTL); err != nil {
-		bad("InboxRecordTTL", "inbox record TTL: %v", err)
+	if problem := storable.TTLProblem(o.InboxRecordTTL); problem != "" {
+		bad("InboxRecordTTL", "inbox record TTL %s", problem)
 	}
 	if l := o.Lifetime; l.Lock < 0 || l.Deliveries < 0 || l.TimeToLive < 0 || l.Review < 0 {
 		bad("Lifetime", "lifetime %+v has a negative part", l)
@@ -211,17 +212,4 @@ func endpointProblem(endpoint string) string {
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
-}
-
-// ttlSeconds returns a time to live as the service takes it. Zero means none.
-func ttlSeconds(d time.Duration) (int64, error) {
-	switch {
-	case d < 0:
-		return 0, fmt.Errorf("%v is negative", d)
-	case d%time.Second != 0:
-		return 0, fmt.Errorf("%v is not in whole seconds", d)
-	case d > math.MaxInt32*time.Second:
-		return 0, fmt.Errorf("%v is longer than the service allows", d)
-	}
-	return int64(d / time.Second), nil
 }

@@ -2,6 +2,7 @@ package cosmosstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,30 +43,27 @@ type planned struct {
 }
 
 // compose plans a commit. It returns an UnstorableError for what can never be stored like this, and a MisconfiguredError
-// for a time to live that the container ignores.
+// for what another container would hold.
 func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	if err := l.checkCommit(c); err != nil {
 		return plan{}, err
 	}
-	p := plan{partition: c.PartitionKey(), records: min(1, len(c.Documents))}
+	p := plan{partition: c.PartitionKey()}
 	if l.inboxRecords && !c.WithoutRecord {
-		p.records++
-		r := &requestMember{commit: c, at: now, stale: len(c.Documents) == 0 && len(c.Changes) == 0}
-		l.add(&p, "", envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: r, ttl: l.inboxRecordTTL})
+		p = l.recordPlan(c, now)
 	}
+	p.records += min(1, len(c.Documents))
 	for i, d := range c.Documents {
-		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, request: &requestMember{commit: c, at: now}}
-		name := d.Type
-		if i > 0 {
-			name = d.Name
-			e.id, e.request.part = identity.PartDocumentID(c.DocumentID, d.Name), d.Name
-		}
-		var err error
-		if e.exact, err = storable.CheckContent(d); err != nil {
+		exact, err := storable.CheckContent(d)
+		if err != nil {
 			return plan{}, err
 		}
-		if e.ttl, err = ttlSeconds(d.TTL); err != nil {
-			return plan{}, storable.HandlerFault("document %q with a time to live that cannot be kept: %v", name, err)
+		e := envelope{id: c.DocumentID, kind: d.Type, content: d.Content, exact: exact, ttl: d.TTL}
+		name := d.Type
+		if i == 0 {
+			e.request = recordMember(c, now)
+		} else {
+			name, e.id, e.request = d.Name, identity.PartDocumentID(c.DocumentID, d.Name), partMember(c, now, d.Name)
 		}
 		l.add(&p, name, e)
 	}
@@ -77,6 +75,21 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 		p.changes = append(p.changes, planned)
 	}
 	return p, p.checkBounds()
+}
+
+// recordPlan is the inbox record of a commit as a document of its own.
+func (l layout) recordPlan(c worker.Commit, now time.Time) plan {
+	p := plan{partition: c.PartitionKey(), records: 1}
+	l.add(&p, "", envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: recordMember(c, now), ttl: l.inboxRecordTTL})
+	return p
+}
+
+func (l layout) add(p *plan, name string, e envelope) {
+	e.partition = p.partition
+	p.docs = append(p.docs, planned{name: name, id: e.id, body: e.encode(l.path)})
+	for _, n := range e.exact {
+		p.rounded, p.roundedBytes = p.rounded+1, p.roundedBytes+len(n.Path)+len(n.Text)+len(`"":"",`)
+	}
 }
 
 // recordIDs are the ids of the documents that may carry the record of a message, the inbox record first.
@@ -101,30 +114,21 @@ func inboxRecordID(documentID string) string {
 	return identity.PartDocumentID(documentID, inboxRecordPart)
 }
 
-func (l layout) add(p *plan, name string, e envelope) {
-	e.partition = p.partition
-	p.docs = append(p.docs, planned{name: name, id: e.id, body: e.encode(l.path)})
-	for _, n := range e.exact {
-		p.rounded, p.roundedBytes = p.rounded+1, p.roundedBytes+len(n.Path)+len(n.Text)+len(`"":"",`)
-	}
-}
-
 // checkCommit refuses a commit whose shape the container cannot hold.
 func (l layout) checkCommit(c worker.Commit) error {
-	if len(c.Documents) > 0 {
-		if err := worker.CheckDocuments(c.Documents); err != nil {
-			return storable.HandlerFault("%v", err)
-		}
-	}
-	if err := l.checkRecord(c); err != nil {
+	if err := storable.Check(c); err != nil {
 		return err
 	}
-	if problem := storable.IDProblem(c.DocumentID); problem != "" {
-		return storable.Never(reason.NeverStorable, "The document id %q %s. Take it from package identity.", c.DocumentID, problem)
+	if len(c.Documents) == 0 && len(c.Changes) == 0 {
+		return storable.HandlerFault("no document and no change")
+	}
+	needsRecord := len(c.Changes) > 0 || len(c.Outcome) > 0 || c.Version != nil || c.PartitionKey() != c.DocumentID
+	if needsRecord && !c.WithoutRecord && !l.inboxRecords {
+		return &worker.MisconfiguredError{Fix: "Set Options.InboxRecords (WORKER_INBOX_RECORD=true).", Cause: errors.New(
+			"cosmosstore: the handler changes documents, or the messages share partitions, and the store keeps no inbox records of their own")}
 	}
 	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords && !c.WithoutRecord) {
-		return &worker.MisconfiguredError{Fix: fixRecreate, Cause: &incompatibleError{fmt.Sprintf("a message needs %d documents in one "+
-			"transaction, and in a container with the partition key path /id every document is alone", len(c.Documents))}}
+		return misfit(fixRecreate, "a message needs %d documents in one transaction, and in a container with the partition key path /id every document is alone", len(c.Documents))
 	}
 	for _, d := range c.Documents {
 		if l.inboxRecords && d.Name == inboxRecordPart {
@@ -134,8 +138,7 @@ func (l layout) checkCommit(c worker.Commit) error {
 			return err
 		}
 		if d.TTL > 0 && l.defaultTTL == nil {
-			return &worker.MisconfiguredError{Fix: fixTTLOff,
-				Cause: &incompatibleError{fmt.Sprintf("a document of type %q asks for a time to live, and the container ignores it", d.Type)}}
+			return misfit(fixTTLOff, "a document of type %q asks for a time to live, and the container ignores it", d.Type)
 		}
 	}
 	return nil
@@ -152,7 +155,7 @@ func (l layout) checkType(name string) error {
 	if l.typesKnown { // all of them fit, so this one is the handler's mistake
 		return storable.HandlerFault("a document of the type %q, which is not among the types that the store was opened for, and %s", name, f.Text)
 	}
-	return &worker.MisconfiguredError{Cause: &incompatibleError{f.Text}, Fix: f.Fix}
+	return misfit(f.Fix, "%s", f.Text)
 }
 
 // typeProblem says why no document of a handler can have a type of this name, or "".

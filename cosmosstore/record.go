@@ -30,33 +30,43 @@ type document map[string]json.RawMessage
 
 // parseDocument reads a stored document, and reports whether the text is the one with this id.
 func parseDocument(id string, body []byte) (document, bool) {
-	var d document
-	if json.Unmarshal(body, &d) != nil || stringOf(d[storable.MemberID]) != id {
-		return nil, false
-	}
-	return d, true
+	d := valueOf[document](body)
+	return d, d != nil && stringOf(d[storable.MemberID]) == id
 }
 
 // content returns the content of the handler, with its numbers as they were sent, or nil.
 func (d document) content() []byte {
 	kind := stringOf(d[storable.MemberType])
 	if content := d[kind]; kind != "" && len(content) > 0 && content[0] == '{' {
-		return restoreNumbers(content, textsOf(d[storable.MemberExact]))
+		return d.restored(content)
 	}
 	return nil
 }
 
+// restored puts the texts of numbers that the service has rounded back into a part of the document. What was changed into
+// something else stays as it is.
+func (d document) restored(content []byte) []byte {
+	var exact []fingerprint.Exact
+	for path, text := range valueOf[map[string]string](d[storable.MemberExact]) {
+		exact = append(exact, fingerprint.Exact{Path: path, Text: text})
+	}
+	restored, err := fingerprint.Restore(content, exact)
+	if err != nil {
+		return content
+	}
+	return restored
+}
+
 // request returns the request member, nil when there is none.
 func (d document) request() map[string]json.RawMessage {
-	var r map[string]json.RawMessage
-	if json.Unmarshal(d[storable.MemberRequest], &r) != nil {
-		return nil
-	}
-	return r
+	return valueOf[map[string]json.RawMessage](d[storable.MemberRequest])
 }
 
 // attempt returns the attempt that wrote the document, "" when it does not say.
 func (d document) attempt() string { return stringOf(d.request()["attempt"]) }
+
+// etag returns the ETag of the document.
+func (d document) etag() string { return stringOf(d["_etag"]) }
 
 // modifiedAt returns when the service wrote the document last, in whole seconds.
 func (d document) modifiedAt() time.Time {
@@ -76,46 +86,32 @@ func (d document) record() stored {
 		Program: stringOf(req["program"]), ProgramVersion: stringOf(req["programVersion"]),
 		Fingerprint: fingerprintOf(req["hash"], req["parameters"]), SequenceNumber: wholeNumberOf(req["sequenceNumber"]),
 		EnqueuedAt: timeOf(req["enqueuedAt"]), CommittedAt: timeOf(req["committedAt"]),
+		Stale: stringOf(req[memberState]) == stateStale, Outcome: req["outcome"], Parts: valueOf[[]string](req["parts"]),
 	}}
-	r.Stale = stringOf(req[memberState]) == stateStale
-	r.Outcome = req["outcome"]
-	r.noDocuments = string(req[memberDocuments]) == "0"
+	r.noDocuments = string(req["documents"]) == "0"
+	r.expires = valueOf[map[string]int64](req["partTTLs"])
 	if r.CommittedAt.IsZero() {
 		r.CommittedAt = d.modifiedAt()
-	}
-	if json.Unmarshal(req["parts"], &r.Parts) != nil {
-		r.Parts = nil // not an array of texts
-	}
-	if json.Unmarshal(req["partTTLs"], &r.expires) != nil {
-		r.expires = nil
 	}
 	return r
 }
 
-func stringOf(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
+// valueOf decodes a value. One that is absent or of another type is the zero value.
+func valueOf[T any](raw json.RawMessage) T {
+	var v, none T
+	if json.Unmarshal(raw, &v) != nil {
+		return none
 	}
-	return s
+	return v
 }
 
-func textsOf(raw json.RawMessage) map[string]string {
-	var texts map[string]string
-	if json.Unmarshal(raw, &texts) != nil {
-		return nil
-	}
-	return texts
-}
+func stringOf(raw json.RawMessage) string { return valueOf[string](raw) }
 
 // fingerprintOf needs both a whole hash and parameters: a hash alone, or a damaged one, says nothing. What the hash of another
 // algorithm looks like is not known, and its parameters will be refused.
 func fingerprintOf(hash, parameters json.RawMessage) *fingerprint.Fingerprint {
-	f := fingerprint.Fingerprint{Hash: stringOf(hash)}
-	if f.Hash == "" || json.Unmarshal(parameters, &f.Parameters) != nil || f.Parameters.Version == 0 {
-		return nil
-	}
-	if f.Parameters.Algorithm == fingerprint.SHA256 && !fingerprint.ValidHash(f.Hash) {
+	f := fingerprint.Fingerprint{Hash: stringOf(hash), Parameters: valueOf[fingerprint.Parameters](parameters)}
+	if f.Hash == "" || f.Parameters.Version == 0 || f.Parameters.Algorithm == fingerprint.SHA256 && !fingerprint.ValidHash(f.Hash) {
 		return nil
 	}
 	return &f

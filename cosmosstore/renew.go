@@ -2,6 +2,7 @@ package cosmosstore
 
 import (
 	"context"
+	"reflect"
 	"time"
 )
 
@@ -60,7 +61,7 @@ func (s *Store) renew(ctx context.Context, old *session) (*session, error) {
 		return nil, err
 	}
 	sess := &session{client: old.client, container: old.container, layout: l, readAt: time.Now()}
-	if l.equal(old.layout) {
+	if reflect.DeepEqual(l, old.layout) {
 		sess.unfit.Store(old.unfit.Load())
 	}
 	s.mu.Lock()

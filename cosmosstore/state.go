@@ -2,11 +2,12 @@ package cosmosstore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/fingerprint"
 )
 
 // Read returns a document of a partition by its own id, or [worker.ErrNotFound], as [worker.Store] demands. A replica that lags
@@ -30,35 +31,39 @@ func (s *Store) readState(ctx context.Context, partition, id string) (worker.Sta
 	case f.document == nil:
 		return worker.State{}, fmt.Errorf("%w: %q in partition %q", worker.ErrNotFound, id, partition)
 	}
-	content, err := withoutSystem(f.document)
-	return worker.State{Content: content, ETag: stringOf(f.document["_etag"])}, err
+	return worker.State{Content: f.state(), ETag: f.etag()}, nil
 }
 
-// withoutSystem is a document without the members that the service writes.
-func withoutSystem(d document) ([]byte, error) {
-	own := map[string]json.RawMessage{}
+// state is a document as a handler reads it: without what the service writes, and with its numbers as they were sent.
+func (d document) state() []byte {
+	own := d.own()
+	if content := d.content(); content != nil {
+		own[stringOf(d[storable.MemberType])] = content
+	}
+	return d.restored(encoded(own))
+}
+
+// own is a document without the members that the service and the store write anew with each change.
+func (d document) own() document {
+	own := document{}
 	for name, value := range d {
-		if !strings.HasPrefix(name, "_") {
+		if !strings.HasPrefix(name, "_") && name != storable.MemberExact {
 			own[name] = value
 		}
 	}
-	return json.Marshal(own)
+	return own
 }
 
-// versionOf returns the version of a stored document, and false when it has none that is a number.
-func versionOf(d document, path string) (float64, bool) {
-	members := map[string]json.RawMessage(d)
-	names := strings.Split(path[1:], "/")
-	for _, name := range names[:len(names)-1] {
-		var inner map[string]json.RawMessage
-		if json.Unmarshal(members[name], &inner) != nil {
-			return 0, false
+// exactTexts are the texts of numbers by the pointers at which [document.content] and [document.state] look for them: those
+// of the content of a message's document begin at the content.
+func (d document) exactTexts(exact []fingerprint.Exact) map[string]string {
+	content := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(stringOf(d[storable.MemberType])) + "/"
+	texts := map[string]string{}
+	for path, text := range exactTexts(exact) {
+		if rest, inside := strings.CutPrefix(path, content); inside && d.content() != nil {
+			path = "/" + rest
 		}
-		members = inner
+		texts[path] = text
 	}
-	var n float64
-	if json.Unmarshal(members[names[len(names)-1]], &n) != nil {
-		return 0, false
-	}
-	return n, true
+	return texts
 }

@@ -3,9 +3,12 @@
 package storable
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/orderworker/orderworker/worker"
@@ -19,6 +22,8 @@ const (
 	MaxBytes = 2 << 20
 	// MaxOperations is how many operations the service takes in one batch.
 	MaxOperations = 100
+	// maxTTL is the longest time to live.
+	maxTTL = math.MaxInt32 * time.Second
 	// maxDepth is how deep the service lets a document nest, itself counted as one.
 	maxDepth = 128
 	// contentLevel is the level that the store adds: the content is a member of the document.
@@ -42,6 +47,39 @@ func Reserved(name string) bool {
 	return slices.Contains([]string{MemberID, MemberType, MemberRequest, MemberExact, MemberTTL}, name) || strings.HasPrefix(name, "_")
 }
 
+// Check refuses a commit that no container can hold, but for its contents: see [CheckContent]. The error is a
+// [worker.UnstorableError].
+func Check(c worker.Commit) error {
+	if len(c.Documents) > 0 {
+		if err := worker.CheckDocuments(c.Documents); err != nil {
+			return HandlerFault("%v", err)
+		}
+	}
+	if problem := IDProblem(c.DocumentID); problem != "" {
+		return Never(reason.NeverStorable, "The document id %q %s. Take it from package identity.", c.DocumentID, problem)
+	}
+	for _, d := range c.Documents {
+		if problem := TypeProblem(d.Type); problem != "" {
+			return HandlerFault("a document whose type %q %s", d.Type, problem)
+		}
+		if problem := TTLProblem(d.TTL); problem != "" {
+			return HandlerFault("a document of type %q whose time to live %s", d.Type, problem)
+		}
+	}
+	for _, change := range c.Changes {
+		if problem := IDProblem(change.ID); problem != "" {
+			return HandlerFault("a change of document %q, whose id %s", change.ID, problem)
+		}
+		if problem := TTLProblem(change.TTL); problem != "" {
+			return HandlerFault("a change of document %q whose time to live %s", change.ID, problem)
+		}
+	}
+	if len(c.Outcome) > 0 && !json.Valid(c.Outcome) {
+		return HandlerFault("an outcome that is no JSON")
+	}
+	return nil
+}
+
 // TypeProblem says why no document can have a type of this name, or "".
 func TypeProblem(name string) string {
 	switch {
@@ -57,6 +95,19 @@ func TypeProblem(name string) string {
 	return ""
 }
 
+// TTLProblem says why no document can have this time to live, or "". Zero is none.
+func TTLProblem(d time.Duration) string {
+	switch {
+	case d < 0:
+		return fmt.Sprintf("%v is negative", d)
+	case d%time.Second != 0:
+		return fmt.Sprintf("%v is not in whole seconds", d)
+	case d > maxTTL:
+		return fmt.Sprintf("%v is longer than the service allows", d)
+	}
+	return ""
+}
+
 // IDProblem says why an id addresses another resource, or would be read by a gateway otherwise than it was meant, or "". The ids
 // of package identity have no problem.
 func IDProblem(id string) string {
@@ -67,16 +118,13 @@ func IDProblem(id string) string {
 		return "addresses another resource"
 	case len(id) > identity.MaxPartID:
 		return fmt.Sprintf("has %d bytes, and may have %d", len(id), identity.MaxPartID)
-	}
-	for i := range len(id) {
-		if c := id[i]; c <= ' ' || c >= 0x7F || strings.IndexByte(`/\?#%"`, c) >= 0 {
-			return "holds a character that must be escaped"
-		}
+	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7F || strings.ContainsRune(`/\?#%"`, r) }):
+		return "holds a character that must be escaped"
 	}
 	return ""
 }
 
-// HandlerFault is the error for documents that no message could make storable: the handler made them so.
+// HandlerFault is the error for effects that no message could make storable: the handler made them so.
 func HandlerFault(format string, args ...any) error {
 	return Never(reason.InvalidEffects, "The handler returned "+format+". Fix the handler, and reprocess this message.", args...)
 }

@@ -25,6 +25,8 @@ type Options struct {
 	// Unbounded tells that the store takes documents of any size and any number of them in one transaction. Otherwise it must
 	// refuse what is beyond its bounds for ever, before anything is written: documents of 3 MB and 101 at once at the latest.
 	Unbounded bool
+	// Changes tells that the store keeps inbox records of their own, so that messages may change documents.
+	Changes bool
 	// Remove takes a document away as another program would, by its id, which of a further document of a message is that of
 	// [identity.PartDocumentID]. Nil leaves out what needs it.
 	Remove func(s worker.Store, documentID string)
@@ -64,6 +66,12 @@ func Run(t *testing.T, open func(t *testing.T) worker.Store, o Options) {
 		{"an order of which somebody removed a line is not a duplicate", missesRemoved},
 		{"a line that expired by its own time is not missed", missesNoExpired},
 		{"a line that exists without its order is never overwritten", blockedByRemains},
+		{"changes are made together with the record, and once", changesOnce},
+		{"a change under an ETag that is old changes nothing", changesUnderETag},
+		{"changes that race for one document all come out in it", debitsExactly},
+		{"of events in any order the newest is kept, and of the others the record alone", keepsNewest},
+		{"a change that does not fit its document is refused with what to do", refusesChanges},
+		{"numbers that a change leaves alone keep their text", keepsNumbers},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,11 +16,10 @@ import (
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// An entity is a document that messages change.
+// An entity is a document that messages change. One without content does not exist.
 type entity struct {
 	content []byte
 	etag    string
-	deleted bool
 }
 
 // place is where a document is kept: by its id alone in a partition of the message's own.
@@ -34,8 +34,9 @@ func place(partition, documentID, id string) string {
 func (m *Mem) Put(partition, id string, content []byte) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entities[partition+"\n"+id] = m.entityLocked(content)
-	return m.entities[partition+"\n"+id].etag
+	e := m.entityLocked(content)
+	m.entities[partition+"\n"+id] = e
+	return e.etag
 }
 
 func (m *Mem) entityLocked(content []byte) entity {
@@ -50,11 +51,13 @@ func (m *Mem) Read(ctx context.Context, partition, id string) (worker.State, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e, ok := m.entities[partition+"\n"+id]
-	if !ok || e.deleted {
-		return worker.State{Calls: 1, Charge: 1}, worker.ErrNotFound
+	state := worker.State{Calls: 1, Charge: 1}
+	e := m.entities[partition+"\n"+id]
+	if e.content == nil {
+		return state, worker.ErrNotFound
 	}
-	return worker.State{Content: bytes.Clone(e.content), ETag: e.etag, Calls: 1, Charge: 1}, nil
+	state.Content, state.ETag = bytes.Clone(e.content), e.etag
+	return state, nil
 }
 
 // changeLocked returns what the changes of a commit make of the entities. It changes nothing itself.
@@ -62,138 +65,115 @@ func (m *Mem) changeLocked(c worker.Commit) (changed map[string]entity, stale bo
 	changed = map[string]entity{}
 	for _, change := range c.Changes {
 		at := c.PartitionKey() + "\n" + change.ID
-		old, exists := m.entities[at]
-		exists = exists && !old.deleted
-		if v := c.Version; v != nil && v.Document == change.ID && exists {
-			if stored, ok := versionAt(old.content, v.Path); ok && stored >= float64(v.Value) {
-				return nil, true, nil
+		if v := c.Version; v != nil && v.Document == change.ID {
+			if stale, err := storable.Reached(m.entities[at].content, *v); stale || err != nil {
+				return nil, stale, err
 			}
 		}
-		next, err := m.changedLocked(change, old, exists)
-		if err != nil {
+		if changed[at], err = m.changedLocked(change, m.entities[at]); err != nil {
 			return nil, false, err
 		}
-		changed[at] = next
 	}
 	return changed, false, nil
 }
 
-func (m *Mem) changedLocked(c worker.Change, old entity, exists bool) (entity, error) {
+func (m *Mem) changedLocked(c worker.Change, old entity) (entity, error) {
 	switch {
 	case c.Condition != "":
-		return entity{}, &worker.UnstorableError{Reason: reason.NeverStorable, Detail: "storetest.Mem evaluates no conditions. Test them on the embedded environment, see package workertest."}
-	case c.ETag != "" && (!exists || c.ETag != old.etag):
+		return entity{}, storable.Never(reason.NeverStorable, "storetest.Mem evaluates no conditions. Test them on the embedded environment, see package workertest.")
+	case c.ETag != "" && c.ETag != old.etag:
 		return entity{}, &worker.StateMovedError{Document: c.ID, Cause: errors.New("another ETag")}
-	case c.Kind == worker.ChangePatch && !exists:
-		return entity{}, storable.TargetMissing(c.ID)
 	case c.Kind == worker.ChangeDelete:
-		return entity{deleted: true}, nil
-	case c.Kind == worker.ChangePatch:
-		content, err := patched(old.content, c.Operations)
-		if err != nil {
-			return entity{}, storable.HandlerFault("a patch of %q that cannot be made: %v", c.ID, err)
-		}
-		return m.entityLocked(content), nil
+		return entity{}, nil
+	case c.Kind != worker.ChangePatch:
+		return m.entityLocked(c.Content), nil
+	case old.content == nil:
+		return entity{}, storable.TargetMissing(c.ID)
 	}
-	return m.entityLocked(c.Content), nil
+	content, err := patched(old.content, c.Operations)
+	if err != nil {
+		return entity{}, storable.HandlerFault("a patch of %q that cannot be made: %v", c.ID, err)
+	}
+	return m.entityLocked(content), nil
 }
 
-func versionAt(content []byte, path string) (float64, bool) {
-	var value any
-	if json.Unmarshal(content, &value) != nil {
-		return 0, false
-	}
-	for name := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		object, ok := value.(map[string]any)
-		if !ok {
-			return 0, false
-		}
-		value = object[name]
-	}
-	n, ok := value.(float64)
-	return n, ok
-}
-
-// patched applies the operations of a patch to a document.
+// patched applies the operations of a patch to a document. Numbers that they leave alone keep their text.
 func patched(content []byte, operations []worker.PatchOperation) ([]byte, error) {
-	var document any
-	if err := json.Unmarshal(content, &document); err != nil {
+	document, err := decoded(content)
+	if err != nil {
 		return nil, err
 	}
 	for _, o := range operations {
-		var value any
-		if o.Value != nil {
-			text, err := json.Marshal(o.Value)
-			if err != nil {
-				return nil, err
-			}
-			if err := json.Unmarshal(text, &value); err != nil {
-				return nil, err
-			}
+		text, err := json.Marshal(o.Value)
+		if err != nil {
+			return nil, err
 		}
-		var err error
-		if document, err = patchAt(document, strings.Split(strings.TrimPrefix(o.Path, "/"), "/"), o.Kind, value); err != nil {
+		value, err := decoded(text)
+		if err != nil {
+			return nil, err
+		}
+		document, err = patchAt(document, strings.Split(strings.TrimPrefix(o.Path, "/"), "/"), o.Kind, value)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Path, err)
 		}
 	}
 	return json.Marshal(document)
 }
 
+func decoded(text []byte) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&value)
+	return value, err
+}
+
+var errNoMember = errors.New("there is no such member")
+
 func patchAt(in any, path []string, kind worker.PatchKind, value any) (any, error) {
+	name, rest := path[0], path[1:]
 	switch at := in.(type) {
 	case map[string]any:
-		old, exists := at[path[0]]
-		if len(path) > 1 {
-			next, err := patchAt(old, path[1:], kind, value)
-			at[path[0]] = next
-			return at, err
-		}
-		next, keep, err := patchedValue(old, exists, kind, value)
-		if at[path[0]] = next; !keep {
-			delete(at, path[0])
+		old, exists := at[name]
+		next, err := patchValue(old, exists, rest, kind, value)
+		if at[name] = next; len(rest) == 0 && kind == worker.PatchRemove {
+			delete(at, name)
 		}
 		return at, err
 	case []any:
-		return patchElement(at, path, kind, value)
+		if name == "-" && len(rest) == 0 && kind != worker.PatchRemove {
+			return append(at, value), nil
+		}
+		i, err := strconv.Atoi(name)
+		switch {
+		case err != nil || i < 0 || i >= len(at):
+			return at, errNoMember
+		case len(rest) == 0 && kind == worker.PatchRemove:
+			return slices.Delete(at, i, i+1), nil
+		case len(rest) == 0 && kind == worker.PatchAdd:
+			return slices.Insert(at, i, value), nil
+		}
+		at[i], err = patchValue(at[i], true, rest, kind, value)
+		return at, err
 	}
-	return in, errors.New("there is no such member")
+	return in, errNoMember
 }
 
-func patchElement(at []any, path []string, kind worker.PatchKind, value any) (any, error) {
-	if path[0] == "-" && len(path) == 1 && kind != worker.PatchRemove {
-		return append(at, value), nil
-	}
-	i, err := strconv.Atoi(path[0])
-	if err != nil || i < 0 || i >= len(at) {
-		return at, errors.New("there is no such element")
-	}
+// patchValue is what a member becomes, or what lies below it at the rest of a path.
+func patchValue(old any, exists bool, rest []string, kind worker.PatchKind, value any) (any, error) {
 	switch {
-	case len(path) > 1:
-		at[i], err = patchAt(at[i], path[1:], kind, value)
-	case kind == worker.PatchRemove:
-		at = append(at[:i], at[i+1:]...)
-	case kind == worker.PatchAdd:
-		at = append(at[:i], append([]any{value}, at[i:]...)...)
-	default:
-		at[i], _, err = patchedValue(at[i], true, kind, value)
+	case len(rest) > 0:
+		return patchAt(old, rest, kind, value)
+	case !exists && (kind == worker.PatchRemove || kind == worker.PatchReplace):
+		return nil, errNoMember
+	case !exists || kind != worker.PatchIncrement:
+		return value, nil
 	}
-	return at, err
-}
-
-func patchedValue(old any, exists bool, kind worker.PatchKind, value any) (next any, keep bool, err error) {
-	switch kind {
-	case worker.PatchRemove, worker.PatchReplace:
-		if !exists {
-			return nil, false, errors.New("there is no such member")
-		}
-		return value, kind == worker.PatchReplace, nil
-	case worker.PatchIncrement:
-		was, number := old.(float64)
-		if exists && !number {
-			return old, true, errors.New("it is no number")
-		}
-		by, _ := value.(float64)
-		return was + by, true, nil
+	was, ok := old.(json.Number)
+	by, isNumber := value.(json.Number)
+	if !ok || !isNumber {
+		return nil, errors.New("it is no number")
 	}
-	return value, true, nil
+	x, _ := was.Float64() // as the service keeps them
+	y, _ := by.Float64()
+	return x + y, nil
 }

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,52 +67,55 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 		return worker.Outcome{Calls: 1}, err
 	}
 	if stale {
-		c.Documents, c.Changes = nil, nil
+		c.Documents, c.Changes, c.Outcome = nil, nil, nil
 	}
-	ids := make([]string, len(c.Documents))
+	created := map[string]document{}
 	for i, d := range c.Documents {
-		ids[i] = first
+		id := first
 		if i > 0 {
-			ids[i] = place(c.PartitionKey(), c.DocumentID, identity.PartDocumentID(c.DocumentID, d.Name))
+			id = place(c.PartitionKey(), c.DocumentID, identity.PartDocumentID(c.DocumentID, d.Name))
 		}
-		if _, taken := m.liveLocked(ids[i], now); taken {
+		if _, taken := m.liveLocked(id, now); taken {
 			return worker.Outcome{Blocking: d.Name, Calls: 1, Charge: 2}, nil
 		}
-	}
-	for i, d := range c.Documents {
-		m.documents[ids[i]] = newDocument(c, i, d, now)
+		created[id] = newDocument(c, i, d, now)
 	}
 	if len(c.Documents) == 0 && !c.WithoutRecord {
-		m.documents[first] = newDocument(c, 0, worker.Document{}, now)
+		created[first] = newDocument(c, 0, worker.Document{}, now)
 	}
+	maps.Copy(m.documents, created)
 	maps.Copy(m.entities, changed)
 	m.creations[c.DocumentID]++
-	return worker.Outcome{Created: !stale, Stale: stale, Calls: 1, Charge: 6 * float64(len(ids)+len(c.Changes))}, nil
+	return worker.Outcome{Created: !stale, Stale: stale, Calls: 1, Charge: 6 * float64(len(c.Documents)+len(c.Changes))}, nil
 }
 
 // fits refuses what Cosmos DB can never take.
 func fits(c worker.Commit) error {
-	if len(c.Documents) > 0 || len(c.Changes) == 0 {
-		if err := worker.CheckDocuments(c.Documents); err != nil {
-			return storable.HandlerFault("%v", err)
+	if err := storable.Check(c); err != nil {
+		return err
+	}
+	contents := slices.Clone(c.Documents)
+	for _, change := range c.Changes {
+		if err := storable.CheckPatch(change); err != nil {
+			return err
+		}
+		if change.Kind == worker.ChangeUpsert || change.Kind == worker.ChangeReplace {
+			contents = append(contents, worker.Document{Name: change.ID, Content: change.Content})
 		}
 	}
-	if problem := storable.IDProblem(c.DocumentID); problem != "" {
-		return storable.Never(reason.NeverStorable, "The document id %q %s.", c.DocumentID, problem)
-	}
-	size := 0
-	for _, d := range c.Documents {
-		if problem := storable.TypeProblem(d.Type); problem != "" {
-			return storable.HandlerFault("a document whose type %q %s", d.Type, problem)
-		}
+	size, n := 0, len(c.Documents)+len(c.Changes)
+	for _, d := range contents {
 		if _, err := storable.CheckContent(d); err != nil {
 			return err
 		}
 		size += len(d.Content)
 	}
-	if len(c.Documents)+len(c.Changes) > storable.MaxOperations || size > storable.MaxBytes {
-		return storable.Never(reason.TooLarge, "The message makes %d documents of %d bytes; at most %d of %d bytes can be committed together.",
-			len(c.Documents), size, storable.MaxOperations, storable.MaxBytes)
+	switch {
+	case n == 0:
+		return storable.HandlerFault("no document and no change")
+	case n > storable.MaxOperations || size > storable.MaxBytes:
+		return storable.Never(reason.TooLarge, "The message makes %d documents and changes of %d bytes; at most %d of %d bytes can be committed together.",
+			n, size, storable.MaxOperations, storable.MaxBytes)
 	}
 	return nil
 }
@@ -133,12 +137,10 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) docum
 		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now, Outcome: bytes.Clone(c.Outcome),
 		Stale: len(c.Documents) == 0 && len(c.Changes) == 0,
 	}
+	doc.parts = map[string]time.Time{}
 	for _, part := range c.Documents[min(1, len(c.Documents)):] {
 		doc.record.Parts = append(doc.record.Parts, part.Name)
 		if part.TTL > 0 {
-			if doc.parts == nil {
-				doc.parts = map[string]time.Time{}
-			}
 			doc.parts[part.Name] = now.Add(part.TTL)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestMemKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewMem() }, storetest.Options{
-		Bubble: true, TTL: true, Remove: func(s worker.Store, id string) { s.(*storetest.Mem).Remove(id) },
+		Bubble: true, TTL: true, Changes: true, Remove: func(s worker.Store, id string) { s.(*storetest.Mem).Remove(id) },
 	})
 }
 
@@ -34,7 +34,7 @@ func TestAStoreWithoutBoundsKeepsTheContractToo(t *testing.T) {
 }
 
 func TestFaultyKeepsTheContractWhileNothingIsWrong(t *testing.T) {
-	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewFaulty(storetest.NewMem()) }, storetest.Options{})
+	storetest.Run(t, func(*testing.T) worker.Store { return storetest.NewFaulty(storetest.NewMem()) }, storetest.Options{Changes: true})
 }
 
 func TestMemShowsWhatAnotherProgramDid(t *testing.T) {

@@ -26,6 +26,7 @@ func (e *Env) Settings() []Setting {
 		{"COSMOS_CONTAINER", e.Container},
 		{"WORKER_LOCK_DURATION", e.Queue.LockDuration.String()},
 		{"WORKER_MAX_DELIVERY_COUNT", strconv.Itoa(e.Queue.MaxDeliveryCount)},
+		{"WORKER_MESSAGE_TTL", e.Queue.DefaultMessageTimeToLive.String()},
 		{"WORKER_DUPLICATE_DETECTION_WINDOW", e.duplicateWindow().String()},
 	}
 }

@@ -35,7 +35,7 @@ func (f Fault) Advice() string {
 		return "the broker refuses access to the queue. Give the identity the role Azure Service Bus Data Receiver on it (a new role can take minutes to arrive), " +
 			"and check that the firewall of the namespace or its private endpoint lets this address in"
 	case NotFound:
-		return "there is no such queue. Check its name and the namespace"
+		return "there is no such queue. Create it, or correct the name (SERVICEBUS_QUEUE) or the namespace; a worker that runs waits for it and goes on by itself"
 	case Disabled:
 		return "the queue is disabled. Set its status to Active"
 	case NotAllowed:

@@ -178,7 +178,7 @@ func (r *Reviewer) check(o Command, item Item, out Outcome) (Outcome, bool) {
 	case v.Kind == Undecided:
 		return out.with(Broken, v.Meaning()), true
 	case changed(o, v):
-		return out.with(Skipped, fmt.Sprintf("It was %s when this was decided and is %s now.", o.expected().Title(), v.Kind.Title())), true
+		return out.with(Skipped, fmt.Sprintf("It was %s when this was decided and is %s now.", o.expected(), v.Kind)), true
 	case otherContent(o, item):
 		return out.with(Skipped, "It is not the message that the plan was made for."), true
 	}

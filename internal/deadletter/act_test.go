@@ -113,7 +113,7 @@ func TestWhatChangedSinceItWasSeenIsSkipped(t *testing.T) {
 		o.Expect = deadletter.NeverApplied
 		out := w.act(o, n)[0]
 		require.Equal(t, deadletter.Skipped, out.Result)
-		require.Equal(t, "It was never applied when this was decided and is conflict now.", out.Detail)
+		require.Equal(t, "It was never-applied when this was decided and is conflict now.", out.Detail)
 		o = command(deadletter.Discard)
 		o.Expect = deadletter.AlreadyApplied
 		require.Equal(t, deadletter.Skipped, w.act(o, n)[0].Result)

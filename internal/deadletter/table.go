@@ -17,5 +17,5 @@ func (i Item) TableRow() []string {
 		came = l.EnqueuedAt.UTC().Format(time.RFC3339)
 	}
 	id, _ := l.MessageID()
-	return []string{strconv.FormatInt(l.Sequence, 10), Cell(id), i.Verdict.Kind.Title(), Cell(l.Reason()), came, Cell(l.Description())}
+	return []string{strconv.FormatInt(l.Sequence, 10), Cell(id), string(i.Verdict.Kind), Cell(l.Reason()), came, Cell(l.Description())}
 }

@@ -44,9 +44,6 @@ func Kinds() []Kind {
 	return []Kind{NeverApplied, AlreadyApplied, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
 }
 
-// Title returns the kind in words.
-func (k Kind) Title() string { return strings.ReplaceAll(string(k), "-", " ") }
-
 // ParseKind reads a kind as a person types it.
 func ParseKind(text string) (Kind, bool) {
 	k := Kind(strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), " ", "-"))

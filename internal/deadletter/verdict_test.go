@@ -3,6 +3,7 @@ package deadletter_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,7 +155,7 @@ func TestOffersByVerdict(t *testing.T) {
 
 func TestKindsAreReadAsTheyAreWritten(t *testing.T) {
 	for _, k := range deadletter.Kinds() {
-		for _, text := range []string{string(k), k.Title(), " " + string(k) + " "} {
+		for _, text := range []string{string(k), strings.ReplaceAll(string(k), "-", " "), " " + string(k) + " "} {
 			got, ok := deadletter.ParseKind(text)
 			require.True(t, ok)
 			require.Equal(t, k, got)

@@ -29,12 +29,16 @@ func Decode(text []byte) (*azservicebus.AMQPAnnotatedMessage, error) {
 		name string
 		read func(line, *azservicebus.AMQPAnnotatedMessage) error
 	}{
-		{"message_id", readMessageID}, {"properties", readProperties}, {"correlation_id", readCorrelationID},
-		{"header", readHeader}, {"application_properties", readApplicationProperties}, {"annotations", readAnnotations},
+		{"message_id", readMessageID}, {"", readProperties}, {"correlation_id", readCorrelationID},
+		{"ttl", readHeader}, {"application_properties", readApplicationProperties}, {"", readAnnotations},
 		{"body", readBody},
 	} {
-		if err := part.read(l, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
+		err := part.read(l, m)
+		if err != nil && part.name != "" {
+			err = fmt.Errorf("%s: %w", part.name, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return m, nil
@@ -168,19 +172,22 @@ func readApplicationProperties(l line, m *azservicebus.AMQPAnnotatedMessage) err
 
 func readAnnotations(l line, m *azservicebus.AMQPAnnotatedMessage) error {
 	for _, part := range []struct {
+		name string
 		raw  json.RawMessage
 		into *map[any]any
-	}{{l.Annotations, &m.MessageAnnotations}, {l.Delivery, &m.DeliveryAnnotations}, {l.Footer, &m.Footer}} {
+	}{
+		{"message_annotations", l.Annotations, &m.MessageAnnotations}, {"delivery_annotations", l.Delivery, &m.DeliveryAnnotations}, {"footer", l.Footer, &m.Footer},
+	} {
 		if part.raw == nil {
 			continue
 		}
 		v, err := decodeValue(part.raw)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		pairs, ok := v.(map[any]any)
 		if !ok {
-			return fmt.Errorf("want a map such as {\"map\":[[{\"symbol\":\"x\"},1]]}")
+			return fmt.Errorf("%s: want a map such as {\"map\":[[{\"symbol\":\"x\"},1]]}", part.name)
 		}
 		*part.into = pairs
 	}
@@ -188,10 +195,13 @@ func readAnnotations(l line, m *azservicebus.AMQPAnnotatedMessage) error {
 		annotate(m, annotationPartitionKey, *l.PartitionKey)
 	}
 	at, err := parseTime(l.ScheduledAt)
-	if err == nil && at != nil {
+	if err != nil {
+		return fmt.Errorf("scheduled_enqueue_time: %w", err)
+	}
+	if at != nil {
 		annotate(m, annotationScheduled, *at)
 	}
-	return err
+	return nil
 }
 
 func annotate(m *azservicebus.AMQPAnnotatedMessage, name string, v any) {

@@ -134,7 +134,7 @@ func TestInABrowserADeadLetterIsFoundOpenedAndReprocessed(t *testing.T) {
 	b.shoot("list")
 	require.Contains(t, b.text("main"), "Dead-lettered messages")
 	b.follow(`a[href="/?verdict=never-applied"]`)
-	require.Equal(t, "Dead-lettered messages: never applied", b.text("h1"))
+	require.Equal(t, "Dead-lettered messages: never-applied", b.text("h1"))
 	b.follow(`tbody a[href="/messages/2"]`)
 	b.shoot("never-applied")
 	require.Contains(t, b.text("h1"), "Dead-lettered message 2")

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
@@ -16,7 +17,7 @@ func functions() template.FuncMap {
 		"age":     age,
 		"stamp":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"title":   func(name string) string { return deadletter.Kind(name).Title() },
+		"words":   func(name string) string { return strings.ReplaceAll(name, "-", " ") },
 		"what":    what,
 		"kinds":   deadletter.Kinds,
 		"ages":    func() [][2]string { return ageChoices[:] },

@@ -85,7 +85,7 @@ func TestTheListShowsGroupsAndMessages(t *testing.T) {
 	w.story()
 	status, body := w.visit().get("/")
 	require.Equal(t, http.StatusOK, status)
-	for _, want := range []string{"never applied", "already applied", "conflict", "unreadable", "MaxDeliveryCountExceeded", `href="/messages/1"`, "oldest"} {
+	for _, want := range []string{"never-applied", "already-applied", "conflict", "unreadable", "MaxDeliveryCountExceeded", `href="/messages/1"`, "oldest"} {
 		require.Contains(t, body, want)
 	}
 	_, body = w.visit().get("/?verdict=conflict")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
 	"github.com/orderworker/orderworker/worker/admission"
 )
 
@@ -28,15 +30,15 @@ func assignedByBroker(id string) bool {
 func (c config) keyIsMessageID() bool { return c.worker.Admission.KeySource == admission.KeySource{} }
 
 // aboutIDs is what the ids of waiting messages say of their senders.
-func (c config) aboutIDs(ids []string) []finding {
+func (c config) aboutIDs(messages []*azservicebus.ReceivedMessage) []finding {
 	n := 0
-	for _, id := range ids {
-		if assignedByBroker(id) {
+	for _, m := range messages {
+		if assignedByBroker(m.MessageID) {
 			n++
 		}
 	}
 	if n == 0 || !c.keyIsMessageID() {
 		return nil
 	}
-	return []finding{{severityWarning, "message ids", fmt.Sprintf("%s, of %d looked at", assignedText(n), len(ids)), assignedFix + "."}}
+	return []finding{{severityWarning, "message ids", fmt.Sprintf("%s, of %d looked at", assignedText(n), len(messages)), assignedFix + "."}}
 }

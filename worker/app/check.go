@@ -19,8 +19,8 @@ const peekTimeout = 20 * time.Second
 
 func newCheck(sys system) *cobra.Command {
 	var peek int
-	table := new(config).settings()
 	var output string
+	table := new(config).settings()
 	c := &cobra.Command{
 		Use: "check", Short: "Look whether the worker could work, change nothing, and say how to fix what is wrong", Args: needArgs(),
 		Long: `Look whether the worker could work, change nothing, and say how to fix what is wrong.
@@ -33,8 +33,8 @@ worker would decide for the next N messages, without touching them.
 Exit codes: 0 when the worker could work, 1 when the check itself failed, 2 when a setting or the command is wrong, 3 when a
 fault was found.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != "table" && output != "json" {
-				return withCode(exitUsage, fmt.Errorf("-o %q is neither table nor json", output))
+			if err := checkOutput(output); err != nil {
+				return err
 			}
 			if peek < 0 {
 				return withCode(exitUsage, fmt.Errorf("--peek %d: give the number of messages to look at", peek))
@@ -50,8 +50,8 @@ fault was found.`,
 			if err := report.write(sys.stdout, output); err != nil {
 				return err
 			}
-			if report.faults() > 0 {
-				return withCode(exitDifferent, fmt.Errorf("%d fault(s) found", report.faults()))
+			if n := report.faults(); n > 0 {
+				return withCode(exitDifferent, fmt.Errorf("%d fault(s) found", n))
 			}
 			return nil
 		},
@@ -67,6 +67,8 @@ type checkReport struct {
 	Checked  []string      `json:"checked"`
 	Findings []finding     `json:"findings"`
 	Previews []previewLine `json:"previews"`
+	// Notes are worth knowing and no fault.
+	Notes []string `json:"notes"`
 }
 
 // finding is one thing to fix, or to know.
@@ -101,34 +103,28 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	k.impatient = true
 	r := &checkReport{Findings: cfg.sums(), Previews: []previewLine{}}
 	store, found := k.checkStore(ctx)
-	r.Checked = append(r.Checked, fmt.Sprintf("container %s/%s at %s", cfg.store.Database, cfg.store.Container, cfg.store.Endpoint))
+	if store != nil {
+		defer store.Close()
+	}
 	r.Findings = append(r.Findings, found...)
+	r.Checked = []string{fmt.Sprintf("container %s/%s at %s", cfg.store.Database, cfg.store.Container, cfg.store.Endpoint), cfg.unseen()}
 	messages, err := k.peek(ctx, max(peek, 1))
-	r.Checked = append(r.Checked, cfg.unseen())
-	if err != nil {
+	r.Notes = append(r.Notes, cfg.bandwidth(messages))
+	switch {
+	case err != nil:
 		r.Findings = append(r.Findings, cfg.aboutQueue(err))
-	}
-	if peek > 0 {
-		r.Findings = append(r.Findings, cfg.aboutIDs(idsOf(messages))...)
-	}
-	if store == nil {
+		return r, nil
+	case len(messages) == 0:
+		r.Notes = append(r.Notes, fmt.Sprintf("Queue %s is empty: there is no message to look at.", cfg.queue))
+		return r, nil
+	case peek == 0:
 		return r, nil
 	}
-	defer store.Close()
-	if peek > 0 && err == nil {
+	r.Findings = append(r.Findings, cfg.aboutIDs(messages)...)
+	if store != nil {
 		r.Previews, err = cfg.preview(ctx, store, messages)
-	} else {
-		err = nil
 	}
 	return r, err
-}
-
-func idsOf(messages []*azservicebus.ReceivedMessage) []string {
-	ids := make([]string, len(messages))
-	for i, m := range messages {
-		ids[i] = m.MessageID
-	}
-	return ids
 }
 
 // unseen names the queue with what cannot be seen of it: its settings need the right to manage it, which a worker must not
@@ -138,12 +134,29 @@ func (c config) unseen() string {
 		c.queue, c.worker.LockDuration, c.worker.MaxDeliveryCount)
 }
 
+// standardMessage is the largest message that a queue of the tier Standard takes, in bytes.
+const standardMessage = 256 << 10
+
+// bandwidth says how fast the line must be, so that no lock is nearly over when its message arrives: the broker locks all
+// messages of a receive call before it sends the first. The worker takes a quarter of a lock for too long.
+func (c config) bandwidth(messages []*azservicebus.ReceivedMessage) string {
+	size, what := standardMessage, "as large as the tier Standard takes"
+	for i, m := range messages {
+		if i == 0 || len(m.Body) > size {
+			size, what = len(m.Body), "as large as the largest that was looked at"
+		}
+	}
+	rate := float64(c.worker.Concurrency*size) / (c.worker.LockDuration / 4).Seconds()
+	return fmt.Sprintf("%d messages at once (WORKER_CONCURRENCY) of %d bytes, %s, arrive within a quarter of their lock of %s (WORKER_LOCK_DURATION) on a line of %.0f KB/s or more. "+
+		"On a thinner one the worker asks for fewer at once.", c.worker.Concurrency, size, what, c.worker.LockDuration, max(1, rate/1000))
+}
+
 // aboutQueue is what keeps the worker from its queue.
 func (c config) aboutQueue(err error) finding {
 	if errors.Is(err, errUnshowable) {
 		return finding{severityWarning, "queue", err.Error(), "The worker receives one message at a time until the broker has dead-lettered this one, after its last delivery. Then look at it with " + c.program.Name + " deadletter list."}
 	}
-	if p, ok := errors.AsType[*brokerProblem](explainBroker(c, err)); ok {
+	if p := problemOf(c, err); p != nil {
 		return finding{severityFault, "queue", p.text, fullStop(p.fix)}
 	}
 	return finding{severityFault, "queue", err.Error(), "The worker does not receive until this is fixed. If the text does not help, look at the health of the namespace."}
@@ -152,19 +165,18 @@ func (c config) aboutQueue(err error) finding {
 // sums are the findings that follow from the settings alone.
 func (c config) sums() []finding {
 	found := []finding{}
-	if c.worker.DrainTimeout > 50*time.Second {
-		found = append(found, finding{severityWarning, "drain", fmt.Sprintf("the drain limit of %s is longer than the templates' grace period of 60s allows", c.worker.DrainTimeout),
-			"Lower WORKER_DRAIN_TIMEOUT, or raise the grace period above it by ten seconds."})
+	warn := func(wrong bool, about, fix, format string, args ...any) {
+		if wrong {
+			found = append(found, finding{severityWarning, about, fmt.Sprintf(format, args...), fix})
+		}
 	}
-	if c.worker.MaxDeliveryCount < 3 {
-		found = append(found, finding{severityWarning, "deliveries", fmt.Sprintf("with a maximum delivery count of %d, two killed workers dead-letter a healthy message", c.worker.MaxDeliveryCount),
-			"Configure the queue with 10, and set WORKER_MAX_DELIVERY_COUNT to the same."})
-	}
-	if source := c.worker.Admission.Partition; source.FromBody() {
-		found = append(found, finding{severityWarning, "partition", fmt.Sprintf("the partition is read from the body (%s): a message that comes back under the same key "+
-			"with another value there is looked for in another partition, so that the store does not see the reuse of its key", source),
-			"Let the sender set an application property, and use property:NAME. The queue's duplicate detection sees such a reuse within its window."})
-	}
+	warn(c.worker.DrainTimeout > 50*time.Second, "drain", "Lower WORKER_DRAIN_TIMEOUT, or raise the grace period above it by ten seconds.",
+		"the drain limit of %s is longer than the templates' grace period of 60s allows", c.worker.DrainTimeout)
+	warn(c.worker.MaxDeliveryCount < 3, "deliveries", "Configure the queue with 10, and set WORKER_MAX_DELIVERY_COUNT to the same.",
+		"with a maximum delivery count of %d, two killed workers dead-letter a healthy message", c.worker.MaxDeliveryCount)
+	warn(c.worker.Admission.Partition.FromBody(), "partition", "Let the sender set an application property, and use property:NAME. The queue's duplicate detection sees such a reuse within its window.",
+		"the partition is read from the body (%s): a message that comes back under the same key with another value there is looked for in another partition, so that the store does not see the reuse of its key",
+		c.worker.Admission.Partition)
 	return found
 }
 
@@ -177,14 +189,10 @@ func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []findi
 	}
 	var found []finding
 	for _, f := range findings {
-		found = append(found, k.config.aboutContainer(f.Severity.String(), f.Text, f.Fix))
+		text := fmt.Sprintf("%s/%s: %s", k.config.store.Database, k.config.store.Container, strings.TrimPrefix(f.Text, "cosmosstore: "))
+		found = append(found, finding{f.Severity.String(), "container", text, f.Fix})
 	}
 	return store, found
-}
-
-// aboutContainer is a finding that names the container.
-func (c config) aboutContainer(severity, text, fix string) finding {
-	return finding{severity, "container", fmt.Sprintf("%s/%s: %s", c.store.Database, c.store.Container, strings.TrimPrefix(text, "cosmosstore: ")), fix}
 }
 
 var errUnshowable = errors.New("one of the next messages carries a DeadLetterReason or DeadLetterErrorDescription that is not text, and cannot be shown")
@@ -223,6 +231,9 @@ func (r *checkReport) write(out io.Writer, format string) error {
 	}
 	if len(r.Findings) == 0 {
 		fmt.Fprintln(out, "nothing to fix")
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(out, "note: %s\n", n)
 	}
 	return writePreviews(out, r.Previews)
 }

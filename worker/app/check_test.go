@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +58,33 @@ func TestASoundSetUpHasNothingToFix(t *testing.T) {
 	code, stdout, _ = execute(t, environOf(settings), "", "check")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, stdout, "nothing to fix")
+}
+
+func TestPeekSaysThatTheQueueIsEmpty(t *testing.T) {
+	t.Parallel()
+	_, settings := serve(t, testenv.Options{})
+	code, stdout, stderr := execute(t, environOf(settings), "", "check", "--peek", "5")
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "note: Queue orders is empty: there is no message to look at.")
+	_, r, _ := checked(t, settings, "--peek", "5")
+	require.Contains(t, r.Notes, "Queue orders is empty: there is no message to look at.")
+}
+
+// TestCheckSaysHowFastTheLineMustBe multiplies slots and size and divides by what a message may take of its lock.
+func TestCheckSaysHowFastTheLineMustBe(t *testing.T) {
+	t.Parallel()
+	env, settings := serve(t, testenv.Options{})
+	settings["WORKER_LOCK_DURATION"], settings["WORKER_CONCURRENCY"] = "40s", "20"
+	_, r, _ := checked(t, settings)
+	require.Contains(t, r.Notes[0], "20 messages at once (WORKER_CONCURRENCY) of 262144 bytes")
+	require.Contains(t, r.Notes[0], "a quarter of their lock of 40s (WORKER_LOCK_DURATION) on a line of 524 KB/s or more")
+	for _, size := range []int{10, 100_000, 50} {
+		_, err := env.Broker.Send("orders", servicebus.Message{Properties: &servicebus.Properties{MessageID: strconv.Itoa(size)}, BodyKind: servicebus.BodyData, Data: [][]byte{make([]byte, size)}})
+		require.NoError(t, err)
+	}
+	_, r, _ = checked(t, settings, "--peek", "10")
+	require.Contains(t, r.Notes[0], "of 100000 bytes, as large as the largest that was looked at")
+	require.Contains(t, r.Notes[0], "200 KB/s")
 }
 
 func TestEachWrongSetUpIsFoundWithItsFix(t *testing.T) {

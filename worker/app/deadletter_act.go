@@ -192,7 +192,7 @@ func (r *review) act(ctx context.Context, sys system, a actRun) error {
 func outcomeLine(o deadletter.Outcome) string {
 	line := fmt.Sprintf("%d  %s  %s %s", o.Sequence, cell(o.MessageID, 60), o.Action, o.Result)
 	if o.Verdict != "" {
-		line += " (" + o.Verdict.Title() + ")"
+		line += " (" + string(o.Verdict) + ")"
 	}
 	if o.Detail != "" {
 		line += ": " + deadletter.Visible(o.Detail)

@@ -100,7 +100,7 @@ func TestAnImportWaitsForAStoreThatIsAway(t *testing.T) {
 	d.env.Faults.Add(plans.On("cosmosdb.create").Times(6).Before(plans.Reply(503, 0)))
 	code, stdout, stderr := d.runWith(`{"message_id":"i1","body":{"amount":2}}`+"\n", "import", "-", "--execute", "--reason", "ticket 9")
 	require.Equal(t, exitOK, code, stderr)
-	require.Equal(t, "0  i1  reprocess applied (never applied)\n", stdout)
+	require.Equal(t, "0  i1  reprocess applied (never-applied)\n", stdout)
 }
 
 // It is not parallel, since every test that waits for a signal would get this one.

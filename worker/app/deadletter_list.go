@@ -132,7 +132,7 @@ func (l *lister) table(ctx context.Context) error {
 			}
 		}
 		id, _ := item.DeadLetter.MessageID()
-		row := fmt.Sprintf(listRow, item.DeadLetter.Sequence, item.Verdict.Kind.Title(), cell(item.DeadLetter.Reason(), 26), age(item.DeadLetter.EnqueuedAt, l.now), cell(id, 38), l.notes(item))
+		row := fmt.Sprintf(listRow, item.DeadLetter.Sequence, item.Verdict.Kind, cell(item.DeadLetter.Reason(), 26), age(item.DeadLetter.EnqueuedAt, l.now), cell(id, 38), l.notes(item))
 		_, err := io.WriteString(l.out, strings.TrimRight(row, " \n")+"\n")
 		return err
 	})
@@ -189,14 +189,14 @@ func (l *lister) notes(item deadletter.Item) string {
 	return strings.Join(notes, ", ")
 }
 
-// total sums a listing up: "5 dead letters: 3 never applied, 2 conflict".
+// total sums a listing up: "5 dead letters: 3 never-applied, 2 conflict".
 func (l *lister) total(n int) string {
 	if n == 0 {
 		return "no dead letters"
 	}
 	var parts []string
 	for _, g := range l.groups.All() {
-		parts = append(parts, fmt.Sprintf("%d %s", g.Count, deadletter.Kind(g.Name).Title()))
+		parts = append(parts, fmt.Sprintf("%d %s", g.Count, g.Name))
 	}
 	noun := "dead letters"
 	if n == 1 {

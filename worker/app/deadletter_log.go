@@ -66,7 +66,7 @@ func writeLog(ctx context.Context, out io.Writer, ledger deadletter.Ledger, q de
 		if e.Result != "" {
 			result += " (" + e.Result + ")"
 		}
-		line := fmt.Sprintf("%s  %-12s  %-10d  %-16s  %-24s  %-15s  %s  by %s: %s", e.At.UTC().Format(time.RFC3339), cell(e.Queue, 40), e.Sequence, doneAs(e), result, e.Verdict.Title(), cell(e.MessageID, 40), cell(e.Actor, 40), cell(e.Why, 80))
+		line := fmt.Sprintf("%s  %-12s  %-10d  %-16s  %-24s  %-15s  %s  by %s: %s", e.At.UTC().Format(time.RFC3339), cell(e.Queue, 40), e.Sequence, doneAs(e), result, e.Verdict, cell(e.MessageID, 40), cell(e.Actor, 40), cell(e.Why, 80))
 		if e.Detail != "" {
 			line += "  [" + cell(e.Detail, 120) + "]"
 		}

@@ -90,7 +90,7 @@ func describePlan(out io.Writer, program string, s deadletter.PlanSummary, file 
 		if c.LeftOut != "" {
 			would = "left out: " + c.LeftOut
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\n", c.Count, c.Verdict.Title(), would)
+		fmt.Fprintf(w, "%d\t%s\t%s\n", c.Count, c.Verdict, would)
 	}
 	if err := w.Flush(); err != nil {
 		return err

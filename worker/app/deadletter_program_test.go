@@ -38,7 +38,7 @@ func TestDeadLettersOfAnotherProgramAreLeftToIt(t *testing.T) {
 	d.ok("apply", plan, "--execute", "--reason", "x")
 	require.Len(t, d.env.Stored(), stored, "nothing is stored")
 	require.Equal(t, 5, dead(t, d.env), "and nothing removed")
-	require.Contains(t, d.ok("show", "5"), "OTHER PROGRAM")
+	require.Contains(t, d.ok("show", "5"), "other-program")
 
 	code, _, stderr := d.run("discard", "5", "--reason", "x", "--program", "shop-payments")
 	require.Equal(t, exitUsage, code)
@@ -75,7 +75,7 @@ func TestSettingsThatDifferFromTheWorkersAreSaid(t *testing.T) {
 	d.buryOf("orderworker", "m5", `{"amount":5}`)
 	for name, value := range map[string]string{"WORKER_CONSUMER": "billing", "WORKER_KEY": "property:x"} {
 		d.settings[name] = value
-		require.Contains(t, d.ok("list", "--from-sequence", "5"), "other settings", name)
+		require.Contains(t, d.ok("list", "--from-sequence", "5"), "other-settings", name)
 		require.NotContains(t, d.ok("plan"), `"sequence":5`)
 		code, stdout, _ := d.run("reprocess", "5", "--reason", "x")
 		require.Equal(t, exitFailure, code)

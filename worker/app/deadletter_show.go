@@ -93,7 +93,7 @@ func (r *review) describeWhole(item deadletter.Item) messageJSON {
 // show writes a message for people. Nothing of the message reaches the terminal unescaped.
 func (r *review) show(out io.Writer, item deadletter.Item, others []int64, limit int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Dead letter %d of %s: %s\n\n", item.DeadLetter.Sequence, r.config.queue, strings.ToUpper(item.Verdict.Kind.Title()))
+	fmt.Fprintf(&b, "Dead letter %d of %s: %s\n\n", item.DeadLetter.Sequence, r.config.queue, item.Verdict.Kind)
 	fmt.Fprintf(&b, "%s\n", deadletter.Visible(item.Verdict.Meaning()))
 	for _, n := range deadletter.Notices(item.DeadLetter, r.Settings(), time.Now()) {
 		fmt.Fprintf(&b, "Note: %s\n", deadletter.Visible(n.Text))

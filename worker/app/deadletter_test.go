@@ -99,11 +99,11 @@ func TestDeadLettersAreListedForPeopleForProgramsAndForSpreadsheets(t *testing.T
 	table := d.ok("list")
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	require.Len(t, lines, 6)
-	require.Regexp(t, `^1 +already applied +TTLExpiredException +\d+s +m1 +expired$`, lines[1])
-	require.Regexp(t, `^2 +never applied`, lines[2])
+	require.Regexp(t, `^1 +already-applied +TTLExpiredException +\d+s +m1 +expired$`, lines[1])
+	require.Regexp(t, `^2 +never-applied`, lines[2])
 	require.Regexp(t, `^3 +conflict`, lines[3])
 	require.Regexp(t, `^4 +unreadable`, lines[4])
-	require.Equal(t, "4 dead letters: 1 never applied, 1 already applied, 1 conflict, 1 unreadable", lines[5])
+	require.Equal(t, "4 dead letters: 1 never-applied, 1 already-applied, 1 conflict, 1 unreadable", lines[5])
 
 	var messages []messageJSON
 	require.NoError(t, json.Unmarshal([]byte(d.ok("list", "-o", "json", "--verdict", "conflict,never applied")), &messages))
@@ -146,7 +146,7 @@ func TestWhatMessagesCarryDoesNothingToATerminal(t *testing.T) {
 func TestShowSaysWhatItMeansAndWhatEachActionWouldDo(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	for _, want := range []string{"NEVER APPLIED", "was not applied", "reprocess: Runs the worker's own steps", "resubmit is refused: Its time to live", "Warning: Nothing of this message is stored"} {
+	for _, want := range []string{"never-applied", "was not applied", "reprocess: Runs the worker's own steps", "resubmit is refused: Its time to live", "Warning: Nothing of this message is stored"} {
 		require.Contains(t, d.ok("show", "2"), want)
 	}
 	require.Contains(t, d.ok("show", "3"), "    - 40\n    + 50")
@@ -331,7 +331,7 @@ func TestWhatIsExportedCanBeMendedAndImported(t *testing.T) {
 	code, stdout, stderr := d.runWith(lines[0]+"\n"+string(fixed)+"\n", "import", "-", "--execute", "--reason", "fixed by hand")
 	require.Equal(t, exitOK, code, stdout+stderr)
 	require.Contains(t, d.env.Stored(), "m2")
-	require.Contains(t, d.ok("list", "--message-id", "m2"), "already applied", "the dead letters stay, and their verdicts tell")
+	require.Contains(t, d.ok("list", "--message-id", "m2"), "already-applied", "the dead letters stay, and their verdicts tell")
 	code, _, stderr = d.runWith("{\"nosuch\":1}\n", "import", "-")
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, stderr, "nothing was done")

@@ -51,8 +51,6 @@ func problemOf(c config, err error) *brokerProblem {
 		p.fix = tokenerror.Fix
 	case fault == brokerfault.Unauthorized:
 		p.fix += ". To send takes the role Azure Service Bus Data Sender"
-	case fault == brokerfault.NotFound:
-		p.fix += " (SERVICEBUS_QUEUE, --queue)"
 	case said == "" && (fault == brokerfault.Connection || fault == brokerfault.Canceled || fault == brokerfault.Unknown):
 		what, p.fix = connectionProblem(cause)
 		p.unknown = p.fix == unknownFix

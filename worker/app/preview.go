@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,33 +35,23 @@ func (c config) preview(ctx context.Context, store worker.Store, messages []*azs
 	}
 	admitter, err := admission.New(wc.Admission)
 	if err != nil {
-		return nil, withCode(exitUsage, err)
+		return nil, err
 	}
 	lines, before := make([]previewLine, len(messages)), waiting{}
 	for i, m := range messages {
 		r := p.Preview(ctx, m)
-		l := decision(r)
-		l.identify(admitter, m)
+		l := previewLine{SequenceNumber: *m.SequenceNumber, MessageID: m.MessageID, DocumentID: r.Commit.DocumentID}
+		// A message that was refused for its body still has its key.
+		if key, _, refusal := admitter.Key(m); refusal == nil {
+			l.Key = key.String()
+		}
+		l.Decision, l.Why = decision(r)
 		if l.Decision == decisionCreate {
 			l = before.compare(l, r)
 		}
 		lines[i] = l
 	}
 	return lines, nil
-}
-
-// identify says which message a line is about, also when the message was refused.
-func (l *previewLine) identify(admitter *admission.Admitter, m *azservicebus.ReceivedMessage) {
-	l.MessageID = m.MessageID
-	if m.SequenceNumber != nil {
-		l.SequenceNumber = *m.SequenceNumber
-	}
-	if l.Key != "" {
-		return
-	}
-	if key, _, refusal := admitter.Key(m); refusal == nil {
-		l.Key = key.String()
-	}
 }
 
 // waiting are the messages that wait to be created, by the ids of their documents.
@@ -88,47 +79,28 @@ func (w waiting) compare(l previewLine, r worker.Result) previewLine {
 
 const decisionCreate = "create"
 
-func decision(r worker.Result) previewLine {
-	l := previewLine{DocumentID: r.Commit.DocumentID, Why: r.Detail}
-	if r.Admitted {
-		l.Key = r.Message.Key.String()
-	}
+func decision(r worker.Result) (what, why string) {
 	switch {
 	case r.Judgement.Committed():
-		l.Decision, l.Why = "complete", "equal content is committed already"
+		return "complete", "equal content is committed already"
 	case r.Judgement != 0 || r.Cause == worker.CauseRefused || r.Cause == worker.CauseUnstorable:
-		l.Decision = "dead-letter as " + r.Reason
+		return "dead-letter as " + r.Reason, r.Detail
 	case r.Cause == 0:
-		l.Decision, l.Why = decisionCreate, "nothing is committed under this key; the handler decides"
-	default:
-		l.Decision = "retry"
-		if r.Err != nil {
-			l.Why = r.Err.Error()
-		}
+		return decisionCreate, "nothing is committed under this key; the handler decides"
+	case r.Err != nil:
+		return "retry", r.Err.Error()
 	}
-	return l
-}
-
-// name is the key, or the MessageId of a message that has no key.
-func (l previewLine) name() string {
-	switch {
-	case l.Key != "":
-		return l.Key
-	case l.MessageID != "":
-		return "MessageId " + strconv.QuoteToASCII(l.MessageID)
-	}
-	return "-"
+	return "retry", r.Detail
 }
 
 func writePreviews(out io.Writer, lines []previewLine) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "SEQUENCE\tKEY\tDECISION\tWHY")
+	fmt.Fprintln(w, "\nSEQUENCE\tKEY\tDECISION\tWHY")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", l.SequenceNumber, l.name(), l.Decision, l.Why)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", l.SequenceNumber, cmp.Or(l.Key, "MessageId "+strconv.QuoteToASCII(l.MessageID)), l.Decision, l.Why)
 	}
 	return w.Flush()
 }

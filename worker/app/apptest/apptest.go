@@ -73,11 +73,20 @@ func (e *Env) Document(id string, v any) {
 // Run executes one command line of a program, which must succeed, and returns its output.
 func (e *Env) Run(p app.Program, args ...string) string {
 	e.t.Helper()
-	var stdout, stderr bytes.Buffer
-	if code := app.Run(e.t.Context(), p, e.process(args, &stdout, &stderr)); code != 0 {
-		e.t.Fatalf("apptest: %v exited with %d\n%s\n%s", args, code, &stdout, &stderr)
+	code, stdout, stderr := e.Command(p, "", args...)
+	if code != 0 {
+		e.t.Fatalf("apptest: %v exited with %d\n%s\n%s", args, code, stdout, stderr)
 	}
-	return stdout.String()
+	return stdout
+}
+
+// Command executes one command line of a program with a standard input, and returns its exit code and its outputs.
+func (e *Env) Command(p app.Program, stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	process := e.process(args, &out, &errs)
+	process.Stdin = strings.NewReader(stdin)
+	code = app.Run(e.t.Context(), p, process)
+	return code, out.String(), errs.String()
 }
 
 func (e *Env) process(args []string, stdout, stderr *bytes.Buffer) app.Process {

@@ -18,7 +18,7 @@ func (s *Store) Check(ctx context.Context) []Finding {
 	if p, err := s.readContainer(ctx, sess); err != nil {
 		found = Findings(err)
 	} else {
-		found = append(containerFindings(p, s.opts), retentionWarnings(s.opts)...)
+		found = append(containerFindings(p, s.opts), s.opts.inboxRecordWarnings()...)
 	}
 	if unfit := sess.unfit.Load(); unfit != nil {
 		found = append(found, Findings(unfit)...)
@@ -27,9 +27,6 @@ func (s *Store) Check(ctx context.Context) []Finding {
 	if err := s.checkRegions(); err != nil {
 		found = append(found, Findings(err)...)
 	} else {
-		if unfit := sess.unfit.Load(); unfit != nil {
-			found = append(found, Findings(unfit)...)
-		}
 		found = append(found, Findings(s.probeWrite(ctx, sess, opCreate))...)
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })

@@ -41,9 +41,7 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 	if err != nil {
 		return worker.Outcome{}, err
 	}
-	if len(c.Documents) > 0 && s.opts.Lifetime.outlives(c.Documents[0].TTL) {
-		s.shortLived.Do(func() { s.warnRetention(ctx, documentRetentionWarnings(s.opts, c.Documents[0])) })
-	}
+	s.checkLifetime(ctx, c.Documents)
 	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID, commit: c}
 	return k.run(ctx)
 }

@@ -2,7 +2,7 @@ package cosmosstore
 
 import (
 	"encoding/json"
-	"strings"
+	"regexp"
 )
 
 // Members of the request member that say how to read it.
@@ -15,9 +15,6 @@ const (
 	stateStale = "stale"
 )
 
-// maxQuoted bounds what is quoted of a stored value, in bytes.
-const maxQuoted = 40
-
 // unknownFormat says why this version of the product cannot read a request member, or "" when it can: see "How the stored
 // format evolves" in the package documentation. Nil is no request member, and has no format.
 func unknownFormat(request map[string]json.RawMessage) string {
@@ -28,8 +25,7 @@ func unknownFormat(request map[string]json.RawMessage) string {
 	if !ok {
 		return "no version"
 	}
-	var number float64 // a program that rewrites documents may turn 1 into 1.0
-	if json.Unmarshal(version, &number) != nil || number != requestVersion {
+	if valueOf[float64](version) != requestVersion { // a program that rewrites documents may turn 1 into 1.0
 		return memberVersion + quoted(version)
 	}
 	if state, ok := request[memberState]; ok && stringOf(state) != stateCommitted && stringOf(state) != stateStale {
@@ -38,24 +34,16 @@ func unknownFormat(request map[string]json.RawMessage) string {
 	return ""
 }
 
-// quoted shows a stored value after a name: " 2", " null", or a plain word in quotes. Anything else is not repeated.
-func quoted(raw json.RawMessage) string {
-	var word string
-	text := string(raw)
-	if json.Unmarshal(raw, &word) == nil && text != "null" {
-		text = word
-	}
-	switch {
-	case !plainWord(text):
-		return " of an unknown kind"
-	case word != "":
-		return ` "` + text + `"`
-	}
-	return " " + text
-}
+// plainWord is a short text of letters, digits, dots and dashes. Nothing else that is stored is repeated.
+var plainWord = regexp.MustCompile(`^[\w.-]{1,40}$`)
 
-// plainWord reports whether a text is short and made of letters, digits, dots and dashes.
-func plainWord(s string) bool {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
-	return s != "" && len(s) <= maxQuoted && strings.Trim(s, plain) == ""
+// quoted shows a stored value after a name: " 2", " null", or a plain word in quotes.
+func quoted(raw json.RawMessage) string {
+	switch text, word := string(raw), stringOf(raw); {
+	case plainWord.MatchString(word):
+		return ` "` + word + `"`
+	case plainWord.MatchString(text):
+		return " " + text
+	}
+	return " of an unknown kind"
 }

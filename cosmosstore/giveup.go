@@ -69,7 +69,7 @@ func (k *committer) giveUp(ctx context.Context) error {
 	}
 	a := w.answer
 	if a.failure == timedOut {
-		a = timedOutAfter(k.stats.lastAnswer())
+		a = timedOutAfter(k.stats.soFar().last)
 	}
 	return outOfTime(ctx, storeError(w.op, w.class, a, k.stats.ambiguous()))
 }

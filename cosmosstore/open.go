@@ -26,7 +26,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 		s.key = key
 	}
-	s.warnRetention(ctx, retentionWarnings(o))
+	s.warnRetention(ctx, o.inboxRecordWarnings())
 	if s.sends == nil {
 		s.http = newHTTPClient(o.RootCAs)
 		s.sends = s.http

@@ -87,22 +87,6 @@ func (k Key) GoString() string { return fmt.Sprintf("%q", k.String()) }
 // LogValue returns a placeholder.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// A Lifetime is how long a message can come back. Zero fields are not known.
-type Lifetime struct {
-	// Lock is the lock duration of the queue, and Deliveries its maximum delivery count.
-	Lock       time.Duration
-	Deliveries int
-	// TimeToLive is the longest time to live of a message in the queue.
-	TimeToLive time.Duration
-	// Review is how long a dead letter may wait for a person who sends it again.
-	Review time.Duration
-}
-
-// Total is the time after which no message of today can come back.
-func (l Lifetime) Total() time.Duration {
-	return time.Duration(l.Deliveries)*l.Lock + l.TimeToLive + l.Review
-}
-
 func (o Options) withDefaults() Options {
 	o.ApplicationID = cmp.Or(o.ApplicationID, "orderworker")
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 6*time.Second)

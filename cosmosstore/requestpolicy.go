@@ -43,11 +43,11 @@ func (p *requestPolicy) Do(req *policy.Request) (*http.Response, error) {
 	// The body is read by a policy below this one, so the context may end when Next returns.
 	ctx, cancel := context.WithTimeout(raw.Context(), p.timeout)
 	defer cancel()
-	resp, err := req.WithContext(ctx).Next()
+	req = req.WithContext(ctx)
 	if readsAccount(raw) {
-		p.learn(resp, err)
-		return resp, err
+		return p.readAccount(req)
 	}
+	resp, err := req.Next()
 	stats := statsOf(raw.Context())
 	if err != nil {
 		a := answerTo(err)
@@ -100,10 +100,6 @@ func mayHaveHappened(status int) bool {
 	return status < 400 || status == http.StatusRequestTimeout || status == http.StatusGone || status >= 500
 }
 
-// accountReadPolicy ends the account read of an opening store together with the opening. azcosmos strips deadline and
-// cancellation from the context of that read, but not its values. It is a policy per call.
-type accountReadPolicy struct{}
-
 type openingKey struct{}
 
 // boundAccountRead lets the account reads that follow from ctx end with ctx.
@@ -111,15 +107,20 @@ func boundAccountRead(ctx context.Context) context.Context {
 	return context.WithValue(ctx, openingKey{}, ctx)
 }
 
-// Do implements policy.Policy.
-func (accountReadPolicy) Do(req *policy.Request) (*http.Response, error) {
+// readAccount sends the read of the account, and learns from it. azcosmos strips deadline and cancellation from its context, but
+// not the values, so the opening that it belongs to travels as one, and ends the read.
+func (p *requestPolicy) readAccount(req *policy.Request) (*http.Response, error) {
 	opening, ok := req.Raw().Context().Value(openingKey{}).(context.Context)
-	if !ok || !readsAccount(req.Raw()) {
-		return req.Next()
+	if ok {
+		ctx, cancel := context.WithCancel(req.Raw().Context())
+		defer cancel()
+		defer context.AfterFunc(opening, cancel)()
+		req = req.WithContext(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(req.Raw().Context())
-	defer cancel(nil)
-	stop := context.AfterFunc(opening, func() { cancel(context.Cause(opening)) })
-	defer stop()
-	return req.WithContext(ctx).Next()
+	resp, err := req.Next()
+	if err != nil && ok && opening.Err() != nil {
+		return resp, final{err}
+	}
+	p.learn(resp, err)
+	return resp, err
 }

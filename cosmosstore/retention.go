@@ -9,35 +9,47 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// retentionWarnings holds the memory of keys against the time in which a message can come back. It is a pure function.
-func retentionWarnings(o Options) []Finding {
-	if !o.Lifetime.outlives(o.InboxRecordTTL) {
+// A Lifetime is how long a message can come back. Zero fields are not known.
+type Lifetime struct {
+	// Lock is the lock duration of the queue, and Deliveries its maximum delivery count.
+	Lock       time.Duration
+	Deliveries int
+	// TimeToLive is the longest time to live of a message in the queue.
+	TimeToLive time.Duration
+	// Review is how long a dead letter may wait for a person who sends it again.
+	Review time.Duration
+}
+
+// total is the time after which no message of today can come back.
+func (l Lifetime) total() time.Duration {
+	return time.Duration(l.Deliveries)*l.Lock + l.TimeToLive + l.Review
+}
+
+// retentionWarnings says what is gone while its message can still come back. A time to live of zero is for ever. It is a pure
+// function.
+func (l Lifetime) retentionWarnings(what string, ttl time.Duration) []Finding {
+	if ttl <= 0 || l == (Lifetime{}) || ttl > l.total() {
 		return nil
 	}
-	return []Finding{{Severity: Warning,
-		Text: fmt.Sprintf("inbox records are kept for %v, and %v", o.InboxRecordTTL, o.Lifetime),
-		Fix:  "Keep inbox records longer than that, or for ever."}}
+	return []Finding{{Severity: Warning, Fix: "Keep them longer than that, or for ever.",
+		Text: fmt.Sprintf("%s are kept for %v, and a message can come back for %v (locks %v x %d, time to live %v, review %v)",
+			what, ttl, l.total(), l.Lock, l.Deliveries, l.TimeToLive, l.Review)}}
 }
 
-// documentRetentionWarnings does the same for a first document that carries the inbox record and that the handler lets expire. It is a pure function.
-func documentRetentionWarnings(o Options, first worker.Document) []Finding {
-	if o.InboxRecords || !o.Lifetime.outlives(first.TTL) {
-		return nil
+// inboxRecordWarnings are those about inbox records of their own.
+func (o Options) inboxRecordWarnings() []Finding {
+	return o.Lifetime.retentionWarnings("inbox records", o.InboxRecordTTL)
+}
+
+// checkLifetime logs, once for a store, that the handler lets a document expire too early that carries the inbox record.
+func (s *Store) checkLifetime(ctx context.Context, documents []worker.Document) {
+	if len(documents) == 0 || s.opts.InboxRecords {
+		return
 	}
-	return []Finding{{Severity: Warning,
-		Text: fmt.Sprintf("documents of type %q, whose creation decides, are kept for %v, and %v", first.Type, first.TTL, o.Lifetime),
-		Fix:  "Keep them longer than that, or for ever, or use inbox records."}}
-}
-
-// outlives reports whether a message can come back after what was kept for ttl is gone. Zero is for ever.
-func (l Lifetime) outlives(ttl time.Duration) bool {
-	return ttl > 0 && l != Lifetime{} && ttl <= l.Total()
-}
-
-// String says how long a message can come back.
-func (l Lifetime) String() string {
-	return fmt.Sprintf("a message can come back for %v (locks %v x %d, time to live %v, review %v)",
-		l.Total(), l.Lock, l.Deliveries, l.TimeToLive, l.Review)
+	first := documents[0]
+	if found := s.opts.Lifetime.retentionWarnings(fmt.Sprintf("documents of type %q, which carry the inbox record,", first.Type), first.TTL); found != nil {
+		s.shortLived.Do(func() { s.warnRetention(ctx, found) })
+	}
 }
 
 // warnRetention logs what forgets keys too early.

@@ -159,7 +159,6 @@ func (s *Store) newClient() (*azcosmos.Client, error) {
 		ClientOptions: azcore.ClientOptions{
 			Transport:        s.sends,
 			Retry:            policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: 2 * time.Second},
-			PerCallPolicies:  []policy.Policy{accountReadPolicy{}},
 			PerRetryPolicies: []policy.Policy{s.requests},
 			Telemetry:        policy.TelemetryOptions{ApplicationID: s.opts.ApplicationID},
 			TracingProvider:  quietTracing(s.opts.Tracing),

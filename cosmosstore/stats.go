@@ -9,7 +9,11 @@ import (
 // azcosmos sends requests of its own for one operation. Safe for concurrent use. Nil counts nothing.
 type requestStats struct {
 	mu sync.Mutex
-	// guarded by mu
+	requests
+}
+
+// requests is what the requests of one call came to.
+type requests struct {
 	calls   int
 	charge  float64
 	unknown int    // writes that were sent and may have happened
@@ -56,20 +60,15 @@ func (t *requestStats) known() {
 	t.unknown--
 }
 
+func (t *requestStats) soFar() requests {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.requests
+}
+
+func (t *requestStats) ambiguous() bool { return t.soFar().unknown > 0 }
+
 func (t *requestStats) sum() (calls int, charge float64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.calls, t.charge
-}
-
-func (t *requestStats) ambiguous() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.unknown > 0
-}
-
-func (t *requestStats) lastAnswer() answer {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.last
+	r := t.soFar()
+	return r.calls, r.charge
 }

@@ -63,6 +63,7 @@ run_js() {
 	cp "$sources"/js/*.js "$cache/js/" && cd "$cache/js" || return 1
 	local failed=0
 	node servicebus.js || failed=1
+	node topics.js || failed=1
 	node cosmos.js || failed=1
 	return $failed
 }
@@ -79,6 +80,7 @@ run_python() {
 	export PYTHONDONTWRITEBYTECODE=1
 	local failed=0
 	"$cache/python/bin/python" "$sources/python/servicebus.py" || failed=1
+	"$cache/python/bin/python" "$sources/python/topics.py" || failed=1
 	"$cache/python/bin/python" "$sources/python/cosmos.py" || failed=1
 	return $failed
 }
@@ -96,6 +98,7 @@ run_java() {
 	path=$(cat "$cache/java/classpath") && classes=$(mktemp -d -p "$logs") || return 1
 	javac -d "$classes" -cp "$path" "$sources"/java/*.java || return 1
 	java -cp "$classes:$path" ServiceBus 2> >(grep -v '^SLF4J' >&2) || failed=1
+	java -cp "$classes:$path" Topics 2> >(grep -v '^SLF4J' >&2) || failed=1
 	java -cp "$classes:$path" Cosmos 2> >(grep -v '^SLF4J' >&2) || failed=1
 	return $failed
 }

@@ -19,6 +19,7 @@ const (
 	Expired          = "servicebus.expired" // time to live ended and the message was dropped
 	Peek             = "servicebus.peek"
 	ReceiveDeferred  = "servicebus.receive-deferred"
+	ManageRules      = "servicebus.rules" // rules of a subscription; Note says which was added or removed
 	Attach           = "servicebus.attach"
 	PutToken         = "servicebus.put-token"
 	Connect          = "servicebus.connect"

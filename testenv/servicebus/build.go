@@ -1,5 +1,7 @@
 package servicebus
 
+import "time"
+
 // build makes the entities of a configuration.
 func (b *Broker) build(c Config) {
 	for _, q := range c.Queues {
@@ -21,6 +23,7 @@ func newSubscription(topic *entity, s Subscription) *entity {
 	cfg.MaxSize = topic.cfg.MaxSize
 	e := newEntity(topic.broker, kindSubscription, cfg)
 	e.topic = topic
+	e.rules, _ = newRules(s.Rules, time.Now()) // their faults were found before
 	return e
 }
 

@@ -63,6 +63,18 @@ func (t Topic) settings() Queue {
 // "topic/Subscriptions/name". It has no duplicate detection and no MaxSize of its own; the topic has both.
 type Subscription struct {
 	Queue
+	// Rules select the messages. Defaults to one that selects all, with the name "$Default".
+	Rules []Rule
+}
+
+// faults are the settings and the rules that are not allowed.
+func (s Subscription) faults() []string {
+	all := s.Queue.faults()
+	if s.RequiresDuplicateDetection {
+		all = append(all, "RequiresDuplicateDetection is a setting of the topic")
+	}
+	_, ofRules := newRules(s.Rules, time.Time{})
+	return append(all, ofRules...)
 }
 
 const subscriptionsInfix = "/Subscriptions/"

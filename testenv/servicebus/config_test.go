@@ -53,7 +53,13 @@ func TestTopicsOfTheEmulatorConfigurationAreRead(t *testing.T) {
 			{"Name": "billing", "Properties": {
 				"DeadLetteringOnMessageExpiration": true, "DefaultMessageTimeToLive": "PT20M", "LockDuration": "PT5S", "MaxDeliveryCount": 3,
 				"ForwardDeadLetteredMessagesTo": "", "ForwardTo": "", "RequiresSession": false}},
-			{"Name": "audit"}
+			{"Name": "audit", "Rules": [
+				{"Name": "by-property", "Properties": {"FilterType": "Correlation", "CorrelationFilter": {
+					"ContentType": "application/json", "CorrelationId": "c", "Label": "l", "MessageId": "m", "ReplyTo": "r", "ReplyToSessionId": "rs",
+					"SessionId": "s", "To": "t", "Properties": {"a": "1", "b": 2, "c": 2.5, "d": true}}}},
+				{"Name": "by-sql", "Properties": {"FilterType": "Sql",
+					"SqlFilter": {"SqlExpression": "sys.MessageId IN ('1', '2') AND a = 'x'"}, "Action": {"SqlExpression": "SET sys.To = 'Entity'"}}}
+			]}
 		]}]}]}}`))
 	require.NoError(t, err)
 	require.Equal(t, []servicebus.Topic{{
@@ -66,6 +72,12 @@ func TestTopicsOfTheEmulatorConfigurationAreRead(t *testing.T) {
 			{Queue: servicebus.Queue{
 				Name: "audit", LockDuration: time.Minute, MaxDeliveryCount: 10, DefaultMessageTimeToLive: time.Hour,
 				DuplicateDetectionHistoryTimeWindow: 10 * time.Minute, MaxSize: 1 << 30,
+			}, Rules: []servicebus.Rule{
+				{Name: "by-property", Filter: servicebus.CorrelationFilter{
+					ContentType: "application/json", CorrelationID: "c", Subject: "l", MessageID: "m", ReplyTo: "r", ReplyToSessionID: "rs",
+					SessionID: "s", To: "t", Properties: map[string]any{"a": "1", "b": int64(2), "c": 2.5, "d": true},
+				}},
+				{Name: "by-sql", Filter: servicebus.SQLFilter{Expression: "sys.MessageId IN ('1', '2') AND a = 'x'"}, Action: "SET sys.To = 'Entity'"},
 			}},
 		},
 	}}, c.Topics)
@@ -77,7 +89,13 @@ func TestTopicsOfTheEmulatorConfigurationAreRead(t *testing.T) {
 func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
 	_, err := servicebus.ReadConfig(strings.NewReader(`{"UserConfig": {"Namespaces": [{"Name": "other", "Extra": 1,
 		"Topics": [{"Name": "Q", "Queues": [], "Properties": {"LockDuration": "PT1M"}, "Subscriptions": [
-			{"Name": "a/b", "Properties": {"RequiresDuplicateDetection": true}}, {"Name": "s", "Properties": {"LockDuration": "PT6M"}}, {"Name": "S"}
+			{"Name": "a/b", "Properties": {"RequiresDuplicateDetection": true}}, {"Name": "s", "Properties": {"LockDuration": "PT6M"}}, {"Name": "S"},
+			{"Name": "rules", "Rules": [
+				{"Name": "r", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "a = @p"}}},
+				{"Name": "R", "Properties": {"FilterType": "Sql", "SqlFilter": {"SqlExpression": "a = 1"}, "Action": {"SqlExpression": "SET a", "X": 1}}},
+				{"Name": "a/b", "Properties": {"FilterType": "Other"}},
+				{"Name": "empty", "Properties": {"FilterType": "Correlation", "CorrelationFilter": {"Properties": {"a": []}}}}
+			]}
 		]}],
 		"Queues": [
 			{"Name": "q", "Properties": {"LockDuration": "1 minute", "MaxDeliveryCount": 11, "RequiresSession": true, "ForwardTo": "x", "MaxDeliveryCnt": 3}},
@@ -90,6 +108,9 @@ func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
 		"UserConfig.Namespaces[0].Topics[0].Queues: is not known", `Topics[0].Name: "Q" is used twice`,
 		"Topics[0].Properties.LockDuration: is not known", "Topics[0].Subscriptions[0].Properties.RequiresDuplicateDetection: is not known",
 		`Topics[0].Subscriptions[0].Name: "a/b": a subscription name has`, "Topics[0].Subscriptions[2].Name: \"S\" is used twice",
+		`Subscriptions[3].Rules: rule "r": the filter: at 5: parameters (@name) are not supported`, `rule "R": the action: at 6`,
+		"Rules[1].Properties.Action.X: is not known", `rule "a/b": a rule name has`, `Rules[2].Properties.FilterType: "Other" is neither`,
+		`rule "empty": the filter: a correlation filter needs at least one property`, "Rules[3].Properties.CorrelationFilter.Properties.a: must be a string, a number",
 		"Topics[0].Subscriptions[1].Properties.LockDuration: PT6M is not between",
 		`Queues[0].Properties.LockDuration: "1 minute" is not an ISO 8601 duration`, "Queues[0].Properties.MaxDeliveryCount: must be a whole number from 1 to 10",
 		"Queues[0].Properties.RequiresSession: sessions are not implemented", "Queues[0].Properties.ForwardTo: forwarding is not implemented",
@@ -118,7 +139,8 @@ func TestFaultsOfOptionsAreReportedAtOnce(t *testing.T) {
 		Config: servicebus.Config{Queues: []servicebus.Queue{
 			{Name: "q", LockDuration: time.Hour, MaxDeliveryCount: -1}, {Name: "Q/", MaxSize: -1}, {Name: "Q", DuplicateDetectionHistoryTimeWindow: 8 * 24 * time.Hour, DefaultMessageTimeToLive: -1},
 		}, Topics: []servicebus.Topic{{Name: "q", MaxSize: -1, Subscriptions: []servicebus.Subscription{
-			{Queue: servicebus.Queue{Name: "s", MaxDeliveryCount: 2001}}, {Queue: servicebus.Queue{Name: "S"}}, {},
+			{Queue: servicebus.Queue{Name: "s", MaxDeliveryCount: 2001}}, {Queue: servicebus.Queue{Name: "S", RequiresDuplicateDetection: true}}, {},
+			{Queue: servicebus.Queue{Name: "x"}, Rules: []servicebus.Rule{{Name: "r"}, {Name: "R"}, {Name: "f", Filter: servicebus.SQLFilter{}}}},
 		}}}},
 		Keys: []servicebus.Key{{Name: "k"}}, MaxMessageSize: 1, IdleTimeout: -1,
 	})
@@ -126,6 +148,7 @@ func TestFaultsOfOptionsAreReportedAtOnce(t *testing.T) {
 		`queue 0 "q": LockDuration 1h0m0s must be at most 5m0s`, "MaxDeliveryCount -1", `queue 1 "Q/": a queue or topic name has`, "MaxSize -1", `queue 2 "Q": the name is used twice`,
 		`topic 0 "q": the name is used twice`, `topic 0 "q": MaxSize -1`, `topic 0 "q", subscription 0 "s": MaxDeliveryCount 2001`,
 		`topic 0 "q", subscription 1 "S": the name is used twice`, `subscription 2 "": a subscription name has`,
+		"RequiresDuplicateDetection is a setting of the topic", `subscription 3 "x": rule "R": the name is used twice`, `rule "f": the filter: at 1`,
 		"DuplicateDetectionHistoryTimeWindow 192h0m0s", "DefaultMessageTimeToLive -1ns", "a key needs", "MaxMessageSize 1 must be", "must not be negative",
 	} {
 		require.ErrorContains(t, err, want)
@@ -149,7 +172,7 @@ func TestDurationsOfTheConfiguration(t *testing.T) {
 
 func FuzzReadConfig(f *testing.F) {
 	f.Add(emulatorFile)
-	f.Add(`{"UserConfig":{"Namespaces":[{"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]}]}}`)
+	f.Add(`{"UserConfig":{"Namespaces":[{"Topics":[{"Name":"t","Subscriptions":[{"Name":"s","Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a=1"}}}]}]}]}]}}`)
 	f.Add(`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"q","Properties":{"LockDuration":"P1DT1H"}}]}]}}`)
 	f.Fuzz(func(t *testing.T, in string) {
 		c, err := servicebus.ReadConfig(strings.NewReader(in))

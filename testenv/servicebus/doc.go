@@ -24,7 +24,7 @@
 // A topic gives each of its subscriptions a copy of every message. A subscription is a queue in everything but its name,
 // "topic/Subscriptions/name": locks, delivery counts, dead letters, faults, history and the methods of Broker are the same.
 //
-// What it does not have, it refuses loudly: rules, sessions, transactions, forwarding, management operations that it does
+// What it does not have, it refuses loudly: sessions, transactions, forwarding, management operations that it does
 // not know, TLS and WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of
 // [Broker.Refusals], so that a test environment can fail the test that asked for it.
 //

@@ -49,6 +49,7 @@ type entity struct {
 	duplicates duplicates
 
 	topic         *entity   // of a subscription
+	rules         rules     // of a subscription
 	subscriptions []*entity // of a topic, in the order of their making
 }
 

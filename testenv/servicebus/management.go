@@ -13,8 +13,8 @@ import (
 const maxPeekBytes = 1 << 20
 
 // manage carries out a management operation. Implemented: renew-lock, update-disposition, peek-message,
-// receive-by-sequence-number, schedule-message and cancel-scheduled-message. Not implemented: sessions, rules, batch
-// deletion. server-timeout is not enforced, because clients send 0 when little time is left.
+// receive-by-sequence-number, schedule-message, cancel-scheduled-message, add-rule, remove-rule and enumerate-rules. Not
+// implemented: sessions, batch deletion. server-timeout is not enforced, because clients send 0 when little time is left.
 func (b *Broker) manage(r *request) {
 	op, _ := r.property("operation").(string)
 	need := Listen
@@ -32,6 +32,12 @@ func (b *Broker) manage(r *request) {
 		start, need = b.schedule, Send
 	case "cancel-scheduled-message":
 		start, need = b.cancelScheduled, Send
+	case "add-rule":
+		start = b.addRule
+	case "remove-rule":
+		start = b.removeRule
+	case "enumerate-rules":
+		start = b.enumerateRules
 	default:
 		b.refuse("management operation " + op)
 		r.answer(reply{status: http.StatusNotImplemented, condition: amqp.NotImplemented,

@@ -224,6 +224,9 @@ func (m *message) encodeTo(dst []byte, withToken bool) []byte {
 	return append(append(dst, m.body...), m.footer...)
 }
 
+// removed is the value of a property that is to go.
+type removed struct{}
+
 // modified returns the application properties with changes applied; pairs that are not changed keep their encoding.
 func (m *message) modified(changes amqp.Map) ([]byte, error) {
 	if len(changes) == 0 {
@@ -247,7 +250,7 @@ func (m *message) modified(changes amqp.Map) ([]byte, error) {
 		if s, isSymbol := p.Key.(amqp.Symbol); isSymbol {
 			name, ok = string(s), true
 		}
-		if !ok {
+		if _, gone := p.Value.(removed); gone || !ok {
 			continue // application properties have names
 		}
 		if err := w.Put(name, p.Value); err != nil {

@@ -115,6 +115,14 @@ func (c *rawClient) call(address string, properties, body map[string]any) (int32
 // request sends a request and returns the status of its reply.
 func (c *rawClient) request(address string, properties map[string]any, body any) (int32, string) {
 	c.t.Helper()
+	m := c.reply(address, properties, body)
+	description, _ := m.ApplicationProperties["statusDescription"].(string)
+	return m.ApplicationProperties["statusCode"].(int32), description
+}
+
+// reply sends a request and returns its reply.
+func (c *rawClient) reply(address string, properties map[string]any, body any) *goamqp.Message {
+	c.t.Helper()
 	ctx := within(c.t, time.Minute)
 	s, err := c.session.NewSender(ctx, address, nil)
 	require.NoError(c.t, err)
@@ -131,6 +139,5 @@ func (c *rawClient) request(address string, properties map[string]any, body any)
 	require.Equal(c.t, uint64(4711), m.Properties.CorrelationID)
 	require.NoError(c.t, s.Close(ctx))
 	require.NoError(c.t, r.Close(ctx))
-	description, _ := m.ApplicationProperties["statusDescription"].(string)
-	return m.ApplicationProperties["statusCode"].(int32), description
+	return m
 }

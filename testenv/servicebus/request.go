@@ -43,6 +43,7 @@ func failure(err *amqp.Error) reply {
 		amqp.UnauthorizedAccess: http.StatusUnauthorized, condServerBusy: http.StatusServiceUnavailable,
 		amqp.ResourceLimitExceeded: http.StatusForbidden, condEntityDisabled: http.StatusForbidden,
 		amqp.InternalError: http.StatusInternalServerError, amqp.NotImplemented: http.StatusNotImplemented,
+		condExists: http.StatusConflict,
 	}[err.Condition]
 	if status == 0 {
 		status = http.StatusBadRequest

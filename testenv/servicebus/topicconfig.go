@@ -1,5 +1,7 @@
 package servicebus
 
+import "time"
+
 // maxSubscriptions is how many subscriptions the official emulator takes for one topic.
 const maxSubscriptions = 50
 
@@ -32,7 +34,11 @@ func (p *configReader) subscription(o object) Subscription {
 		p.fault(o.at("Name"), "%q: %s", s.Name, subscriptionNameRule)
 	}
 	for _, r := range p.objects(o, "Rules") {
-		p.fault(r.path, "rules are not implemented by the embedded Service Bus")
+		s.Rules = append(s.Rules, p.rule(r))
+	}
+	_, faults := newRules(s.Rules, time.Time{})
+	for _, f := range faults {
+		p.fault(o.at("Rules"), "%s", f)
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,5 +50,19 @@ func TestThePageOfEffectsShowsCodeThatRuns(t *testing.T) {
 	require.NotEmpty(t, pieces)
 	for _, piece := range pieces {
 		require.Contains(t, string(code), string(piece[1]))
+	}
+}
+
+// TestGoDocOpensWithCodeThatRuns finds each line of the code at the top of package worker in its example, which is compiled.
+func TestGoDocOpensWithCodeThatRuns(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.FromSlash("worker/doc.go"))
+	require.NoError(t, err)
+	example, err := os.ReadFile(filepath.FromSlash("worker/example_test.go"))
+	require.NoError(t, err)
+	lines := regexp.MustCompile("(?m)^//\t(.*?)( // .*)?$").FindAllStringSubmatch(string(doc), -1)
+	require.Greater(t, len(lines), 8)
+	for _, line := range lines {
+		require.Contains(t, string(example), strings.TrimSpace(line[1]))
 	}
 }

@@ -1,6 +1,21 @@
 // Package worker consumes an Azure Service Bus queue in peek-lock mode and commits what its messages stand for to a
 // [Store], effectively once.
 //
+//	handle := worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+//		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
+//	})
+//	broker := worker.NewBroker(func() (*azservicebus.Client, error) {
+//		return azservicebus.NewClient("shop.servicebus.windows.net", credential, nil)
+//	}, "orders")
+//	w, err := worker.New(worker.Config{Logger: log}, broker, store, handle) // the store is one of package cosmosstore
+//	if err != nil {
+//		return err
+//	}
+//	return w.Run(ctx) // until ctx ends
+//
+// The example has the whole of it. For a program with commands, settings and the review of dead letters around the handler see
+// package app.
+//
 // # The guarantee
 //
 // For one consumer and one message key, the effects of a message, which are documents created and changed, are committed at
@@ -10,9 +25,9 @@
 // outage of the store dead-letters nothing. The exception is said by the handler, see [Effects.WithoutRecord].
 //
 // It rests on one thing: the store creates the inbox record of a key if and only if there is none. Everything else here
-// may be lost, repeated or late. A message is completed for [CauseCommitted], to which every way leads
-// through [Judge], or for [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key is a conflict, no matter which was first at the
-// broker.
+// may be lost, repeated or late. A message is completed for [CauseCommitted], to which every way leads through [Judge], or for
+// [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key
+// is a conflict, no matter which was first at the broker.
 //
 // What no worker can do: a process that must stop while it has a message in its last delivery cannot keep the broker from
 // dead-lettering that message, with its own reason MaxDeliveryCountExceeded, when the lock ends. Nothing is lost then
@@ -24,7 +39,8 @@
 //     Messages that the store refuses while it takes others come on top, at most as many again, so that they hold up nobody.
 //     Concurrency messages more may be about to be settled.
 //  2. No more messages are asked for than can start at once, so no lock runs down in a queue of our own. What the broker
-//     hands out in the moment between two receive calls goes back by itself and costs no delivery.
+//     hands out in the moment between two receive calls goes back by itself and costs no delivery. On a thin line, where locks
+//     arrive nearly expired, fewer are asked for at once until they arrive fresh again.
 //  3. A lock is renewed half way to its end, by the monotonic clock, from before the first step until the settlement begins.
 //     A lost lock cancels the handler with [ErrLockLost]; after the commit it is harmless.
 //  4. A commit starts only under a lock that covers it.
@@ -33,58 +49,4 @@
 //     context. What does not return is left behind, and its slot stays taken.
 //  7. [Worker.Run] returns only after every goroutine that holds a message has ended or was left behind by promise 6, at
 //     the latest DrainTimeout and some ten seconds after it was told to stop.
-//
-// # Which fault is covered by which test
-//
-// The broker is the embedded one, behind the unmodified client, unless a test name is marked with an asterisk: those use a
-// fake for what the client does only by chance.
-//
-//	equal, reordered and different copies          TestEqualCopiesAreCompletedAndAnOddOneIsDeadLettered
-//	fifty copies at four workers                   TestFiftyCopiesAtFourWorkersMakeOneDocument
-//	unreadable, rejected, never storable           TestWhatCanNeverBeStoredIsDeadLetteredAtOnce
-//	documents that only the handler can fix        TestDocumentsThatNoStoreCouldTakeAreTheHandlersFault
-//	stray and missing lines                        TestAnOrderIsStoredWithItsLinesOrNotAtAll
-//	handler panics                                 TestAPanicOfTheHandlerIsTheFailureOfItsMessageAlone
-//	handler fails, is slow; store cannot judge     TestTheLastDeliveryIsDeadLetteredWithTheRealCause
-//	handler asks for a very late retry             TestALaterRetryThanAMessageMayBeHeldSpendsNoDeliveriesAtOnce,
-//	                                               ...IsWaitedForByARealClockToo*
-//	store fails in passing, answer lost            TestAPassingFaultIsRetriedInPlace
-//	store down, throttled, hanging, forbidden      TestAnOutageOfTheStoreCostsNoMessage, TestAnOutageAtTheLastDelivery...
-//	store or rights come late                      TestAWorkerStartsBeforeItsStoreAndItsRights
-//	handlers ignore their contexts                 TestAWorkerWhoseHandlersNeverReturnIsNotReady
-//	store ignores its context                      TestAStoreThatIgnoresItsContextDoesNotHoldTheWorker
-//	store down while nothing comes                 TestAWorkerWithoutWorkNoticesThatItsStoreIsDown
-//	bad messages in a row                          TestBadMessagesNeverTripTheBreaker
-//	settle refused, unanswered, link lost          TestASettlementThatFailsOnTheLinkIsMadeByLockToken
-//	settle refused for long, as when throttled     TestACompletionIsTriedAsLongAsTheLockLasts
-//	settle answered too late                       TestALostAnswerToASettlementIsAnUnknownOutcomeAndHarmless
-//	second settle returns nil                      TestASecondNilIsNeverBelieved*, TestALockLostAfterTheCommitIsHarmless
-//	lock lost before the commit                    TestALockLostBeforeTheCommitCancelsTheHandler
-//	lock ended on arrival, clocks differ           TestAMessageWithAnEndedLock...*, TestAClockThatIsAhead...*
-//	lock shorter than configured                   TestALockShorterThanConfiguredIsLearnedFromTheMessage
-//	dead-letter texts too long, refused            TestDeadLetterTextsAreCut..., TestADeadLetterThatIsRefused...
-//	connection, session or link lost while working TestTheConnectionDiesWhileAHandlerWorks, TestTheManagementLinkDies...
-//	receiver detached beyond repair                TestAReceiverThatIsBeyondRepairIsReplaced
-//	management link beyond repair                  TestAManagementLinkBeyondRepairIsReplaced*, ...AlsoWhenNothingNeedsIt*
-//	broker flaps, needs sessions, is full          TestABrokerThatFlapsIsNotHammered
-//	disabled, missing, forbidden, tokens refused   TestADisabledQueueIsWaitedFor
-//	broker silent, deaf but green                  TestABrokerThatFallsSilentIsNoticed, TestAWorkerThatIsDeafIsNotReady*
-//	another replica holds the only message         TestAWorkerIsNotDeafBecauseAnotherHoldsTheOnlyMessage
-//	broker refuses connections                     TestABrokerThatRefusesConnectionsShowsWithinTenSeconds
-//	client panics over properties                  TestAMessageThatMakesTheClientPanicTakesNoOtherDown
-//	messages that the client cannot decode         TestAMessageThatTheClientCannotReadTakesNoOtherDown
-//	queue that cannot be looked at                 TestAQueueThatCannotBeLookedAtIsReceivedFromAllTheSame*
-//	broker gone while nothing is received          TestABrokerThatDiesWhileNothingIsReceivedShows
-//	client calls that do not return                TestACallThatIgnoresItsContextIsLeftBehind*
-//	idle detach, days of token refresh             TestAnIdleReceiverIsDetached..., TestTokensAreRefreshedForDays
-//	stop in any state, second signal               TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish
-//	stop while messages wait, slow network         TestAStopCostsAMessageAtMostOneDelivery
-//	stop while locks are renewed                   TestRenewalsThatAStopCutsShortSayNothingOfTheLink*
-//	rolling restarts                               TestTenRollingRestartsUnderLoadCostAMessageADeliveryEachAtMost
-//	credit left out                                TestNoCreditIsLeftOutWhileNothingIsReceived
-//	an observer that panics                        TestAnObserverThatPanicsCostsNoMessage
-//	a program that is put together wrongly         TestWhatIsMissingIsSaidBeforeTheFirstMessage, TestABrokerSaysWhatIsWrong...
-//	hours of small faults                          TestHoursOfSmallFaultsLeaveNothingBehind
-//
-// Package cosmosstore states the same for the faults of the store. Package storetest has the contract between the two.
 package worker

@@ -15,7 +15,7 @@ import (
 type Broker struct {
 	options Options
 	address address
-	letters string // the path of the dead letters
+	source  string // the path of the dead letters
 	// turn is held by the goroutine that uses the fields below and what is opened on the connection. A channel, so that waiting for
 	// it can end.
 	turn   chan struct{}
@@ -37,7 +37,7 @@ func New(o Options) (*Broker, error) {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 30 * time.Second
 	}
-	return &Broker{options: o, address: a, letters: o.letters(), turn: make(chan struct{}, 1)}, nil
+	return &Broker{options: o, address: a, source: o.source(), turn: make(chan struct{}, 1)}, nil
 }
 
 // Close drops the connection. Locks that were not released end by themselves.
@@ -51,31 +51,31 @@ func (b *Broker) Close() {
 	}
 }
 
-// with runs use with the connection, and opens one when there is none. Nobody else uses it meanwhile.
-func (b *Broker) with(ctx context.Context, use func(*connection) error) error {
+// with runs use with the connection, which it opens when there is none. Nobody else uses it meanwhile.
+func (b *Broker) with(ctx context.Context, use func(*connection) error) (*connection, error) {
 	select {
 	case b.turn <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	defer func() { <-b.turn }()
 	if b.closed {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	if b.link == nil {
 		c, err := b.connect(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		b.link = c
 	}
-	return use(b.link)
+	return b.link, use(b.link)
 }
 
 // drop gives a connection up after an error that is not an answer, so that the next call opens another. A caller who has
 // given up himself proves nothing about the connection, and others may be using it.
 func (b *Broker) drop(ctx context.Context, broken *connection, err error) {
-	if _, answered := asStatus(err); broken == nil || answered || ctx.Err() != nil {
+	if _, answered := asStatus(err); broken == nil || err == nil || answered || ctx.Err() != nil {
 		return
 	}
 	b.turn <- struct{}{}
@@ -89,34 +89,34 @@ func (b *Broker) drop(ctx context.Context, broken *connection, err error) {
 // tries is how often a request is made that may be made again.
 const tries = 3
 
-// manage makes a request at the management node of a path. Requests run at the same time. When the connection is
-// lost under a request that may be repeated, it is made again on a new one.
-func (b *Broker) manage(ctx context.Context, path string, repeat bool, operation string, body map[string]any) (*amqp.Message, error) {
+// attempt makes a request at most so many times, each on a new connection after the first was lost. The request returns the
+// connection that it used.
+func (b *Broker) attempt(ctx context.Context, most int, request func() (*connection, error)) (*connection, error) {
 	for try := 1; ; try++ {
-		reply, c, err := b.manageOnce(ctx, path, operation, body)
-		if err != nil {
-			b.drop(ctx, c, err)
-		}
-		if err == nil || !repeat || try >= tries || !again(ctx, c, err) {
-			return reply, err
+		c, err := request()
+		b.drop(ctx, c, err)
+		if err == nil || try >= most || !again(ctx, c, err) {
+			return c, err
 		}
 	}
 }
 
-func (b *Broker) manageOnce(ctx context.Context, path, operation string, body map[string]any) (*amqp.Message, *connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
-	defer cancel()
-	var c *connection
-	var node *rpc
-	err := b.with(ctx, func(open *connection) (err error) {
-		c = open
-		node, err = c.node(ctx, path)
-		return err
+// manage makes a request at the management node of a path, at most so many times. Requests run at the same time.
+func (b *Broker) manage(ctx context.Context, path string, most int, operation string, body map[string]any) (reply *amqp.Message, err error) {
+	_, err = b.attempt(ctx, most, func() (*connection, error) {
+		ctx, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
+		defer cancel()
+		var node *rpc
+		c, err := b.with(ctx, func(c *connection) (err error) {
+			node, err = c.node(ctx, path)
+			return err
+		})
+		if err == nil {
+			reply, err = node.call(ctx, &amqp.Message{Value: body, ApplicationProperties: map[string]any{
+				"operation": "com.microsoft:" + operation, "server-timeout": serverTimeout(ctx),
+			}})
+		}
+		return c, err
 	})
-	var reply *amqp.Message
-	if err == nil {
-		m := &amqp.Message{Value: body, ApplicationProperties: map[string]any{"operation": "com.microsoft:" + operation, "server-timeout": serverTimeout(ctx)}}
-		reply, err = node.call(ctx, m)
-	}
-	return reply, c, err
+	return reply, err
 }

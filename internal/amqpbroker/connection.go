@@ -30,27 +30,27 @@ type connection struct {
 	sender   *amqp.Sender
 	// sentAt is when the sender was used last.
 	sentAt time.Time
-	// credit is what the receiver has been given and not used, and handed how many letters came over it.
+	// credit is what the receiver has been given and not used, and handed how many messages came over it.
 	credit, handed int
 	// tokens says of each audience when its token is to be replaced.
 	tokens map[string]time.Time
 }
 
-// connect opens a connection and the management links of the dead letters.
+// connect opens a connection with the session of its links.
 func (b *Broker) connect(ctx context.Context) (*connection, error) {
-	c := &connection{address: b.address, nodes: map[string]*rpc{}, tokens: map[string]time.Time{}}
-	var err error
-	if c.conn, err = b.dial(ctx); err != nil {
+	conn, err := b.dial(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err = c.open(ctx, b.letters); err != nil {
-		_ = c.conn.Close()
+	session, err := conn.NewSession(ctx, nil)
+	if err != nil {
+		_ = conn.Close()
 		return nil, err
 	}
-	return c, nil
+	return &connection{address: b.address, conn: conn, session: session, nodes: map[string]*rpc{}, tokens: map[string]time.Time{}}, nil
 }
 
-// dial opens a connection on which every message can be decoded.
+// dial opens a connection on which messages arrive as they were encoded.
 func (b *Broker) dial(ctx context.Context) (*amqp.Conn, error) {
 	dial := b.options.Dial
 	if dial == nil {
@@ -85,17 +85,6 @@ func (a address) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 }
 
-func (c *connection) open(ctx context.Context, letters string) (err error) {
-	if err = c.authorize(ctx, letters, letters+management); err != nil {
-		return err
-	}
-	c.session, err = c.conn.NewSession(ctx, nil)
-	if err == nil {
-		_, err = c.node(ctx, letters)
-	}
-	return err
-}
-
 // node returns the management links of a path, and opens them first when there are none.
 func (c *connection) node(ctx context.Context, path string) (*rpc, error) {
 	if err := c.authorize(ctx, path, path+management); err != nil {
@@ -118,7 +107,7 @@ func (c *connection) close() {
 	}
 	_ = c.conn.Close()
 	for _, n := range c.nodes {
-		n.routing.Wait()
+		<-n.ended
 	}
 }
 
@@ -150,7 +139,7 @@ func (c *connection) authorize(ctx context.Context, paths ...string) error {
 
 func (c *connection) putToken(ctx context.Context, cbs *rpc, path string) error {
 	audience := c.address.audience(path)
-	t, err := c.address.token.token(ctx, audience)
+	t, err := c.address.token(ctx, audience)
 	if err != nil {
 		return fmt.Errorf("sign in to Service Bus: %w", err)
 	}

@@ -8,54 +8,41 @@ import (
 	"github.com/Azure/go-amqp"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/internal/wire"
 )
 
-// moreWait is how long to wait for another letter once one has come.
+// moreWait is how long to wait for another message once one has come.
 const moreWait = 150 * time.Millisecond
 
-// linkLetters is how many letters one link may hand out. The client library remembers each until it is settled on the link,
+// linkMessages is how many messages one link may hand out. The client library remembers each until it is settled on the link,
 // which never happens here, so that a link is replaced before that adds up.
-const linkLetters = 5000
+const linkMessages = 5000
 
 // Lock locks messages from the front. See [deadletter.Broker].
-func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
-	for try := 1; ; try++ {
-		letters, c, err := b.lockOnce(ctx, most, wait)
-		if err != nil {
-			b.drop(ctx, c, err)
+func (b *Broker) Lock(ctx context.Context, most int, wait time.Duration) (messages []deadletter.LockedMessage, err error) {
+	_, err = b.attempt(ctx, tries, func() (*connection, error) {
+		setup, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
+		defer cancel()
+		c, err := b.with(setup, func(c *connection) error { return c.prepare(setup, b.source, most) })
+		if err == nil {
+			messages, err = c.receive(ctx, most, wait)
 		}
-		if len(letters) > 0 || err == nil || try >= tries || !again(ctx, c, err) {
-			return letters, err
-		}
-	}
-}
-
-func (b *Broker) lockOnce(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, *connection, error) {
-	setup, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
-	defer cancel()
-	var c *connection
-	err := b.with(setup, func(open *connection) error {
-		c = open
-		return c.prepare(setup, b.letters, most)
+		return c, err
 	})
-	if err != nil {
-		return nil, c, err
-	}
-	letters, err := c.receive(ctx, most, wait)
-	return letters, c, err
+	return messages, err
 }
 
-// prepare attaches the receiver and gives it credit for most letters in all.
-func (c *connection) prepare(ctx context.Context, letters string, most int) error {
-	if err := c.authorize(ctx, letters); err != nil {
+// prepare attaches the receiver and gives it credit for most messages in all.
+func (c *connection) prepare(ctx context.Context, source string, most int) error {
+	if err := c.authorize(ctx, source); err != nil {
 		return err
 	}
-	if c.receiver != nil && c.handed >= linkLetters && c.credit == 0 {
+	if c.receiver != nil && c.handed >= linkMessages && c.credit == 0 {
 		_ = c.receiver.Close(ctx)
 		c.receiver = nil
 	}
 	if c.receiver == nil {
-		r, err := c.session.NewReceiver(ctx, letters, &amqp.ReceiverOptions{Credit: -1, SettlementMode: amqp.ReceiverSettleModeSecond.Ptr()})
+		r, err := c.session.NewReceiver(ctx, source, &amqp.ReceiverOptions{Credit: -1, SettlementMode: amqp.ReceiverSettleModeSecond.Ptr()})
 		if err != nil {
 			return err
 		}
@@ -70,11 +57,11 @@ func (c *connection) prepare(ctx context.Context, letters string, most int) erro
 	return nil
 }
 
-// receive waits for the first letter as long as it may, and takes what follows at once. Nobody else uses the receiver. It
-// leaves no credit behind: a letter that came in while nobody looks would lose its lock before it is seen.
+// receive waits for the first message as long as it may, and takes what follows at once. Nobody else uses the receiver. It
+// leaves no credit behind: a message that came in while nobody looks would lose its lock before it is seen.
 func (c *connection) receive(ctx context.Context, most int, wait time.Duration) ([]deadletter.LockedMessage, error) {
-	var letters []deadletter.LockedMessage
-	for len(letters) < most {
+	var messages []deadletter.LockedMessage
+	for len(messages) < most {
 		waitCtx, cancel := context.WithTimeout(ctx, wait)
 		m, err := c.receiver.Receive(waitCtx, nil)
 		timeUp := waitCtx.Err() != nil
@@ -83,27 +70,28 @@ func (c *connection) receive(ctx context.Context, most int, wait time.Duration) 
 		case err == nil:
 			c.credit--
 			c.handed++
-			letters = append(letters, locked(m))
+			messages = append(messages, locked(m))
 			wait = moreWait
 		case timeUp && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-			return append(letters, c.detach(ctx)...), nil
-		case len(letters) > 0:
+			return append(messages, c.detach(ctx)...), nil
+		case len(messages) > 0:
 			// What is wrong shows again at the next call.
-			return letters, nil
+			return messages, nil
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		default:
 			return nil, err
 		}
 	}
-	return letters, nil
+	return messages, nil
 }
 
 // locked reads which message a delivery locks. The delivery tag is the lock token in the order of bytes of a .NET GUID; the
 // other order is that of the management requests.
-func locked(m *amqp.Message) deadletter.LockedMessage {
+func locked(received *amqp.Message) deadletter.LockedMessage {
+	m, _, _ := wire.Decode(wire.Unwrap(received.Data))
 	l := deadletter.LockedMessage{Sequence: deadletter.SequenceOf(m)}
-	if t := m.DeliveryTag; len(t) == len(l.Lock) {
+	if t := received.DeliveryTag; len(t) == len(l.Lock) {
 		copy(l.Lock[:], t)
 		for _, swap := range [][2]int{{0, 3}, {1, 2}, {4, 5}, {6, 7}} {
 			l.Lock[swap[0]], l.Lock[swap[1]] = l.Lock[swap[1]], l.Lock[swap[0]]
@@ -117,17 +105,16 @@ func locked(m *amqp.Message) deadletter.LockedMessage {
 
 // Unlock ends the locking. See [deadletter.Broker].
 func (b *Broker) Unlock(ctx context.Context) error {
-	var left []deadletter.LockedMessage
-	err := b.with(ctx, func(c *connection) error {
-		if c.receiver != nil {
-			left = c.detach(ctx)
+	var locks []deadletter.LockToken
+	_, err := b.with(ctx, func(c *connection) error {
+		if c.receiver == nil {
+			return nil
+		}
+		for _, m := range c.detach(ctx) {
+			locks = append(locks, m.Lock)
 		}
 		return nil
 	})
-	locks := make([]deadletter.LockToken, len(left))
-	for i, l := range left {
-		locks[i] = l.Lock
-	}
 	return errors.Join(err, b.Release(ctx, locks))
 }
 
@@ -135,7 +122,7 @@ func (b *Broker) Unlock(ctx context.Context) error {
 // ends.
 const drainTime = 2 * time.Second
 
-// detach takes back the credit, ends the link, and returns letters that came meanwhile.
+// detach takes back the credit, ends the link, and returns messages that came meanwhile.
 func (c *connection) detach(ctx context.Context) []deadletter.LockedMessage {
 	r := c.receiver
 	c.receiver = nil

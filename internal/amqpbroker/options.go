@@ -30,7 +30,8 @@ type Options struct {
 	CallTimeout time.Duration
 }
 
-func (o Options) letters() string {
+// source is the path of the dead letters.
+func (o Options) source() string {
 	if o.Forwarded {
 		return o.Queue
 	}
@@ -48,23 +49,19 @@ func (o Options) address() (address, error) {
 	switch {
 	case o.Queue == "":
 		return address{}, errors.New("amqpbroker: the queue is missing")
-	case o.ConnectionString != "":
-		return parseConnectionString(o.ConnectionString)
-	case o.Namespace == "" || o.Credential == nil:
+	case o.ConnectionString == "" && (o.Namespace == "" || o.Credential == nil):
 		return address{}, errors.New("amqpbroker: give a connection string, or a namespace and a credential")
+	case o.ConnectionString == "":
+		return address{host: o.Namespace, tls: true, token: fromCredential(o.Credential)}, nil
 	}
-	return address{host: o.Namespace, tls: true, token: credentialToken{o.Credential}}, nil
-}
-
-func parseConnectionString(text string) (address, error) {
-	c, err := connstring.Parse(text)
+	c, err := connstring.Parse(o.ConnectionString)
 	if err != nil {
 		return address{}, fmt.Errorf("amqpbroker: the connection string cannot be used: %w", err)
 	}
 	if c.Signature != "" {
-		return address{host: c.Host, tls: !c.Emulator, token: fixedToken{c.Signature}}, nil
+		return address{host: c.Host, tls: !c.Emulator, token: fixed(c.Signature)}, nil
 	}
-	return address{host: c.Host, tls: !c.Emulator, token: keyToken{name: c.KeyName, key: c.Key}}, nil
+	return address{host: c.Host, tls: !c.Emulator, token: signed(c.KeyName, c.Key)}, nil
 }
 
 // audience names an entity in a token.

@@ -13,7 +13,7 @@ var errPeekAnswer = errors.New("amqpbroker: the broker's answer to a peek has no
 
 // Peek returns up to most messages from a sequence number on. See [deadletter.Broker].
 func (b *Broker) Peek(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
-	return b.peek(ctx, b.letters, from, most)
+	return b.peek(ctx, b.source, from, most)
 }
 
 // PeekQueue is Peek for the queue itself. See [deadletter.Broker].
@@ -22,7 +22,7 @@ func (b *Broker) PeekQueue(ctx context.Context, from int64, most int) ([]*deadle
 }
 
 func (b *Broker) peek(ctx context.Context, path string, from int64, most int) ([]*deadletter.DeadLetter, error) {
-	reply, err := b.manage(ctx, path, true, "peek-message", map[string]any{
+	reply, err := b.manage(ctx, path, tries, "peek-message", map[string]any{
 		"from-sequence-number": from, "message-count": int32(min(max(most, 1), math.MaxInt32)),
 	})
 	if err != nil || statusOf(reply) == http.StatusNoContent {
@@ -33,14 +33,14 @@ func (b *Broker) peek(ctx context.Context, path string, from int64, most int) ([
 	if !ok {
 		return nil, errPeekAnswer
 	}
-	letters := make([]*deadletter.DeadLetter, 0, len(messages))
+	found := make([]*deadletter.DeadLetter, 0, len(messages))
 	for _, entry := range messages {
 		fields, _ := entry.(map[string]any)
 		encoded, ok := fields["message"].([]byte)
 		if !ok {
 			return nil, errPeekAnswer
 		}
-		letters = append(letters, deadletter.Parse(encoded))
+		found = append(found, deadletter.Parse(encoded))
 	}
-	return letters, nil
+	return found, nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/Azure/go-amqp"
+
+	"github.com/orderworker/orderworker/internal/wire"
 )
 
 // A StatusError is an answer of the broker that refuses a request.
@@ -38,12 +40,10 @@ type rpc struct {
 	session  *amqp.Session
 	sender   *amqp.Sender
 	receiver *amqp.Receiver
+	waiting  sync.Map // channels of answers by the id of the request
 	stop     context.CancelFunc
-	routing  sync.WaitGroup
-
-	mu      sync.Mutex
-	waiting map[string]chan *amqp.Message // guarded by mu
-	ended   error                         // guarded by mu; why no more answers come
+	ended    chan struct{} // closed when no more answers come
+	err      error         // why; set before ended is closed
 }
 
 // openRPC attaches the two links in a session of their own.
@@ -52,14 +52,14 @@ func openRPC(ctx context.Context, conn *amqp.Conn, node string) (*rpc, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rpc{node: node, reply: "reply-" + rand.Text(), session: session, waiting: map[string]chan *amqp.Message{}}
+	r := &rpc{node: node, reply: "reply-" + rand.Text(), session: session, ended: make(chan struct{})}
 	if err := r.attach(ctx); err != nil {
 		_ = session.Close(ctx)
 		return nil, err
 	}
 	routeCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
-	r.routing.Go(func() { r.route(routeCtx) })
+	go r.route(routeCtx)
 	return r, nil
 }
 
@@ -77,40 +77,28 @@ func (r *rpc) attach(ctx context.Context) (err error) {
 
 // route hands out answers until the link ends.
 func (r *rpc) route(ctx context.Context) {
+	defer close(r.ended)
 	for {
-		m, err := r.receiver.Receive(ctx, nil)
+		received, err := r.receiver.Receive(ctx, nil)
 		if err != nil {
-			r.fail(err)
+			r.err = err
 			return
 		}
+		m, _, _ := wire.Decode(wire.Unwrap(received.Data))
 		if m.Properties == nil {
 			continue
 		}
 		id, _ := m.Properties.CorrelationID.(string)
-		r.mu.Lock()
-		answer := r.waiting[id]
-		delete(r.waiting, id)
-		r.mu.Unlock()
-		if answer != nil {
-			answer <- m
+		if answer, ok := r.waiting.LoadAndDelete(id); ok {
+			answer.(chan *amqp.Message) <- m
 		}
-	}
-}
-
-func (r *rpc) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = err
-	for id, answer := range r.waiting {
-		delete(r.waiting, id)
-		close(answer)
 	}
 }
 
 // close ends the session, as the SDK does: the links of a request are never detached one by one.
 func (r *rpc) close(ctx context.Context) {
 	r.stop()
-	r.routing.Wait()
+	<-r.ended
 	_ = r.session.Close(ctx)
 }
 
@@ -119,36 +107,19 @@ func (r *rpc) call(ctx context.Context, m *amqp.Message) (*amqp.Message, error) 
 	id := rand.Text()
 	m.Properties = &amqp.MessageProperties{MessageID: id, ReplyTo: &r.reply}
 	answer := make(chan *amqp.Message, 1)
-	r.mu.Lock()
-	ended := r.ended
-	if ended == nil {
-		r.waiting[id] = answer
-	}
-	r.mu.Unlock()
-	if ended != nil {
-		return nil, ended
-	}
-	defer r.forget(id)
+	r.waiting.Store(id, answer)
+	defer r.waiting.Delete(id)
 	if err := r.sender.Send(ctx, m, nil); err != nil {
 		return nil, err
 	}
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case reply, ok := <-answer:
-		if !ok {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return nil, r.ended
-		}
+	case <-r.ended:
+		return nil, r.err
+	case reply := <-answer:
 		return reply, r.status(m, reply)
 	}
-}
-
-func (r *rpc) forget(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.waiting, id)
 }
 
 // status reads whether an answer grants the request.

@@ -13,28 +13,22 @@ import (
 // library does not encode itself.
 const batchFormat = 0x80013700
 
-// Send sends an encoded message to the queue. See [deadletter.Broker].
+// Send sends an encoded message to the queue. See [deadletter.Broker]. Attaching the link is repeated, the sending is not.
 func (b *Broker) Send(ctx context.Context, encoded []byte) error {
 	call, cancel := context.WithTimeout(ctx, b.options.CallTimeout)
 	defer cancel()
-	var c *connection
 	var sender *amqp.Sender
-	for try := 1; ; try++ {
-		err := b.with(call, func(open *connection) (err error) {
-			c = open
+	c, err := b.attempt(call, tries, func() (*connection, error) {
+		return b.with(call, func(c *connection) (err error) {
 			sender, err = c.sending(call, b.options.Queue)
 			return err
 		})
-		if err == nil {
-			break
-		}
-		b.drop(ctx, c, err)
-		if try >= tries || !lostConnection(call, err) {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
-	err := asSend(sender.Send(call, envelope(encoded), nil))
-	if err != nil && !refusal(err) {
+	err = asSend(sender.Send(call, envelope(encoded), nil))
+	if !refusal(err) {
 		b.drop(ctx, c, err)
 	}
 	return err

@@ -21,9 +21,8 @@ type token struct {
 	expires time.Time
 }
 
-type tokenSource interface {
-	token(ctx context.Context, audience string) (token, error)
-}
+// A tokenSource makes a token for an audience.
+type tokenSource func(ctx context.Context, audience string) (token, error)
 
 const (
 	kindSAS = "servicebus.windows.net:sastoken"
@@ -33,36 +32,34 @@ const (
 // keyLife is how long a token that is signed here is good.
 const keyLife = 2 * time.Hour
 
-// keyToken signs tokens with a shared access key.
-type keyToken struct{ name, key string }
-
-func (k keyToken) token(_ context.Context, audience string) (token, error) {
-	expires := time.Now().Add(keyLife).Truncate(time.Second)
-	resource := strings.ToLower(url.QueryEscape(audience))
-	end := strconv.FormatInt(expires.Unix(), 10)
-	mac := hmac.New(sha256.New, []byte(k.key))
-	mac.Write([]byte(resource + "\n" + end))
-	signature := url.QueryEscape(base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	text := "SharedAccessSignature sr=" + resource + "&sig=" + signature + "&se=" + end + "&skn=" + k.name
-	return token{kind: kindSAS, text: text, expires: expires}, nil
+// signed makes tokens with a shared access key.
+func signed(name, key string) tokenSource {
+	return func(_ context.Context, audience string) (token, error) {
+		expires := time.Now().Add(keyLife).Truncate(time.Second)
+		resource := strings.ToLower(url.QueryEscape(audience))
+		end := strconv.FormatInt(expires.Unix(), 10)
+		mac := hmac.New(sha256.New, []byte(key))
+		mac.Write([]byte(resource + "\n" + end))
+		signature := url.QueryEscape(base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		text := "SharedAccessSignature sr=" + resource + "&sig=" + signature + "&se=" + end + "&skn=" + name
+		return token{kind: kindSAS, text: text, expires: expires}, nil
+	}
 }
 
-// fixedToken is a signature that somebody else made.
-type fixedToken struct{ text string }
-
-func (f fixedToken) token(context.Context, string) (token, error) {
-	return token{kind: kindSAS, text: f.text}, nil
+// fixed gives a signature that somebody else made.
+func fixed(signature string) tokenSource {
+	return func(context.Context, string) (token, error) { return token{kind: kindSAS, text: signature}, nil }
 }
 
 // scope is what a token of Microsoft Entra ID is asked for. The double slash belongs there.
 const scope = "https://servicebus.azure.net//.default"
 
-// credentialToken asks Microsoft Entra ID.
-type credentialToken struct{ credential azcore.TokenCredential }
-
-func (c credentialToken) token(ctx context.Context, _ string) (token, error) {
-	t, err := c.credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{scope}})
-	return token{kind: kindJWT, text: t.Token, expires: t.ExpiresOn}, err
+// fromCredential asks Microsoft Entra ID.
+func fromCredential(credential azcore.TokenCredential) tokenSource {
+	return func(ctx context.Context, _ string) (token, error) {
+		t, err := credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{scope}})
+		return token{kind: kindJWT, text: t.Token, expires: t.ExpiresOn}, err
+	}
 }
 
 // expiry is the text that goes with a token.

@@ -2,51 +2,31 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 )
 
-// A Conn is the client's end of a connection over which every message that arrives can be decoded by the client library: see
-// [MakeDecodable]. Without it one message with a decimal in a property ends the link, and every message that came along stays
-// locked until its lock ends. It holds the frames of a message back until all of them are here. What it does not know it
-// passes on as it is.
+// A Conn is the client's end of a connection over which every message arrives as it was encoded: each frame's part of it becomes
+// one data section, and [Unwrap] joins them again. Without it, one message with a decimal in a property ends the link, and every
+// message that came along stays locked until its lock ends. What is no transfer passes as it is.
 //
 // It is as safe for concurrent use as the connection below it, except that one goroutine at a time may read.
 type Conn struct {
 	net.Conn
-	in *bufio.Reader
-	// ready is what Read returns next, and err what it returns after that.
-	ready []byte
-	err   error
-	// held are frames that wait for the messages in open to be whole, and size how many bytes they have.
-	held []byte
-	open map[link]*delivery
-	// raw tells that something came that is not made of frames.
-	raw bool
+	in    *bufio.Reader
+	ready []byte // what Read returns next
+	err   error  // what it returns after that
+	raw   bool   // something came that is not made of frames
 }
-
-// link names a link by the channel and the handle that the broker uses for it.
-type link struct {
-	channel uint16
-	handle  uint32
-}
-
-// delivery is a message that is not whole yet: the bounds of its parts in the held frames.
-type delivery struct{ parts [][2]int }
-
-// The bounds of what is held back: a frame, and all frames that wait for a message to be whole. The largest message of the
-// service has 100 MB.
-const (
-	maxFrame = 16 << 20
-	maxHeld  = 128 << 20
-)
 
 // NewConn returns a connection over c.
-func NewConn(c net.Conn) *Conn {
-	return &Conn{Conn: c, in: bufio.NewReaderSize(c, 64<<10), open: map[link]*delivery{}}
-}
+func NewConn(c net.Conn) *Conn { return &Conn{Conn: c, in: bufio.NewReaderSize(c, 64<<10)} }
+
+// Unwrap joins the parts of a message that came over a [Conn].
+func Unwrap(parts [][]byte) []byte { return bytes.Join(parts, nil) }
 
 // Read implements [net.Conn].
 func (c *Conn) Read(p []byte) (int, error) {
@@ -57,141 +37,74 @@ func (c *Conn) Read(p []byte) (int, error) {
 		case c.err != nil:
 			return 0, c.err
 		}
-		if c.err = c.next(); c.err != nil {
-			c.flush()
-		}
+		c.ready, c.err = c.next()
 	}
 	n := copy(p, c.ready)
 	c.ready = c.ready[n:]
 	return n, nil
 }
 
-// flush passes on what is held.
-func (c *Conn) flush() {
-	c.ready, c.held = c.held, nil
-	clear(c.open)
-}
+const (
+	// frameHeader is the size of a frame's header, and of the header with which a protocol begins.
+	frameHeader = 8
+	// maxFrame bounds what is taken for a frame. The client library asks for frames of 64 KiB.
+	maxFrame = 16 << 20
+	// typeAMQP is the type of a frame that is none of SASL.
+	typeAMQP = 0
+)
 
-// frameHeader is the size of a frame's header, and of the header with which a protocol begins.
-const frameHeader = 8
-
-// next reads a frame.
-func (c *Conn) next() error {
+// next reads a frame, or what there is of it.
+func (c *Conn) next() ([]byte, error) {
 	header, err := c.in.Peek(frameHeader)
 	if err != nil {
-		c.held = append(c.held, header...)
-		return err
+		return bytes.Clone(header), err
 	}
-	size := int(binary.BigEndian.Uint32(header))
-	switch {
-	case string(header[:4]) == "AMQP":
-		size = frameHeader
-	case size < frameHeader || size > maxFrame:
+	isFrame, size := string(header[:4]) != "AMQP", frameHeader
+	if isFrame {
+		size = int(binary.BigEndian.Uint32(header))
+	}
+	if size < frameHeader || size > maxFrame {
 		c.raw = true
-		c.flush()
-		return nil
+		return nil, nil
 	}
-	at := len(c.held)
-	c.held = append(c.held, make([]byte, size)...)
-	if n, err := io.ReadFull(c.in, c.held[at:]); err != nil {
-		c.held = c.held[:at+n]
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = io.EOF
-		}
-		return err
+	frame := make([]byte, size)
+	n, err := io.ReadFull(c.in, frame)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
 	}
-	c.meet(at)
-	if len(c.open) == 0 || len(c.held) > maxHeld {
-		c.flush()
+	body := 4 * int(frame[4])
+	if err != nil || !isFrame || frame[5] != typeAMQP || body < frameHeader || body > size {
+		return frame[:n], err
 	}
-	return nil
+	return wrapped(frame, body), nil
 }
 
-// meet looks at the frame that begins at a place in what is held.
-func (c *Conn) meet(at int) {
-	frame := c.held[at:]
-	head := 4 * int(frame[4])
-	if string(frame[:4]) == "AMQP" || frame[5] != 0 || head < frameHeader || head > len(frame) {
-		return
-	}
-	t, ok := readTransfer(frame[head:])
-	if !ok {
-		return
-	}
-	l := link{channel: binary.BigEndian.Uint16(frame[6:]), handle: t.handle}
-	d := c.open[l]
-	if d == nil {
-		d = &delivery{}
-	}
-	d.parts = append(d.parts, [2]int{at + head + t.size, len(c.held)})
+// The performatives that are changed (AMQP 1.0, part 2, 2.7.3 and 2.7.5), and the fields of an attach by their place.
+const (
+	codeAttach     = 0x12
+	codeTransfer   = 0x14
+	roleField      = 2
+	maxMessageSize = 10
+)
+
+// wrapped returns a frame whose body begins at a place, with its part of a message as a data section. An attach of a sender
+// loses its bound of messages, because the data sections are a little larger than the message that it is meant for.
+func wrapped(frame []byte, body int) []byte {
+	code, head := descriptor(frame[body:])
+	fields, whole := listItems(frame[body+head:])
 	switch {
-	case t.more && !t.aborted:
-		c.open[l] = d
-		return
-	case !t.aborted:
-		c.whole(d)
+	case head == 0 || !whole:
+	case code == codeAttach && len(fields) > maxMessageSize && isFalse(fields[roleField]):
+		clear(fields[maxMessageSize][1:])
+	case code == codeTransfer:
+		size, _ := valueSize(frame[body+head:], 0)
+		part := frame[body+head+size:]
+		out := append(frame[:len(frame)-len(part):len(frame)-len(part)], 0, 0x53, byte(Data), 0xB0)
+		out = append(binary.BigEndian.AppendUint32(out, uint32(len(part))), part...)
+		binary.BigEndian.PutUint32(out, uint32(len(out)))
+		return out
 	}
-	delete(c.open, l)
+	return frame
 }
 
-// whole makes a message decodable that is whole now.
-func (c *Conn) whole(d *delivery) {
-	if len(d.parts) == 1 {
-		MakeDecodable(c.held[d.parts[0][0]:d.parts[0][1]])
-		return
-	}
-	var message []byte
-	for _, p := range d.parts {
-		message = append(message, c.held[p[0]:p[1]]...)
-	}
-	if !MakeDecodable(message) {
-		return
-	}
-	for _, p := range d.parts {
-		message = message[copy(c.held[p[0]:p[1]], message):]
-	}
-}
-
-// transfer is what counts of the performative that carries a part of a message.
-type transfer struct {
-	handle        uint32
-	more, aborted bool
-	size          int // of the performative
-}
-
-// readTransfer reads the performative at the start of a frame's body, if it is a transfer (AMQP 1.0, part 2, 2.7.5).
-func readTransfer(b []byte) (t transfer, ok bool) {
-	const transferCode = 0x14
-	code, head := descriptor(b)
-	if code != transferCode {
-		return t, false
-	}
-	size, err := valueSize(b[head:], 0)
-	if err != nil {
-		return t, false
-	}
-	fields, _ := listItems(b[head:])
-	field := func(i int) []byte {
-		if i < len(fields) {
-			return fields[i]
-		}
-		return []byte{0x40}
-	}
-	t.handle, ok = uintOf(field(0))
-	t.more, t.aborted, t.size = isTrue(field(5)), isTrue(field(9)), head+size
-	return t, ok
-}
-
-func uintOf(b []byte) (uint32, bool) {
-	switch b[0] {
-	case 0x43:
-		return 0, true
-	case 0x52:
-		return uint32(b[1]), true
-	case 0x70:
-		return binary.BigEndian.Uint32(b[1:]), true
-	}
-	return 0, false
-}
-
-func isTrue(b []byte) bool { return b[0] == 0x41 || b[0] == 0x56 && b[1] == 1 }
+func isFalse(b []byte) bool { return b[0] == 0x42 || b[0] == 0x56 && b[1] == 0 }

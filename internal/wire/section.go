@@ -176,6 +176,8 @@ func keepSymbols(m *amqp.Message, message []byte) {
 
 func isSymbol(value []byte) bool { return len(value) > 0 && (value[0] == 0xA3 || value[0] == 0xB3) }
 
+func decodes(encoded []byte) bool { return decode(&amqp.Message{}, encoded) == nil }
+
 // decode calls the decoder of the client library, which is not made for hostile bytes.
 func decode(m *amqp.Message, b []byte) (err error) {
 	defer func() {

@@ -3,7 +3,7 @@
 // A line is one JSON object. People write the short forms, and the package writes whichever form keeps the type:
 //
 //	{"message_id":"1042","body":"{\"amount\":40}"}             text, sent as one data section
-//	{"message_id":"1042","body":{"amount":40}}                 the same, with the bytes as they stand in the line
+//	{"message_id":"1042","body":{"amount":40}}                 the same, with the bytes that the line has
 //	{"message_id":"1043","body_b64":"77u/e30="}                one data section of any bytes
 //	{"message_id":"1044","data_sections":["ab","cd"]}          several; data_sections_b64 for any bytes
 //	{"message_id":"1045","amqp_value":"text"}                  an amqp-value body; amqp_sequence for lists of lists
@@ -12,7 +12,7 @@
 // # Members
 //
 // Every member may be left out. Their names are exact, and an unknown one is refused, so that a misspelling never sends a
-// message that lacks something; so are a name that stands twice, and text that UTF-8 cannot hold, outside of a body that is
+// message that lacks something; so are a name that is given twice, and text that UTF-8 cannot hold, outside of a body that is
 // JSON of its own. Who the message is, and what for:
 //
 //	message_id               text: the id that the sender gave
@@ -41,7 +41,7 @@
 //	priority                 a whole number from 0 to 255; 4 when left out
 //	message_annotations      a map of values: what brokers write on the message
 //	delivery_annotations     a map of values: what is meant for the next peer alone
-//	footer                   a map of values: what stands after the body
+//	footer                   a map of values: what follows the body
 //
 // The body, in one of these forms:
 //

@@ -1,108 +1,207 @@
 package messagejson
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Members returns the names that a line can have, in the order in which they are written.
-func Members() []string {
-	t := reflect.TypeFor[line]()
-	names := make([]string, t.NumField())
-	for i := range names {
-		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
-	}
-	return names
+// A member is one member of a line, bound to the part of a message that it describes.
+type member struct {
+	name string
+	read func(raw jsontext.Value) error
+	// write returns what the encoder is to write, and nil for a member that is left out.
+	write func() (any, error)
 }
 
-// An UnknownMemberError is returned by [Decode] for a line with a member that is none of [Members].
-type UnknownMemberError struct{ Name string }
+// members are the members of a message that has a header and properties, in the order in which they are written.
+func members(m *message) []member {
+	p, h := m.Properties, m.Header
+	return append([]member{
+		{"message_id", messageID(&p.MessageID), func() (any, error) { return plainID(p.MessageID), nil }},
+		{"message_id_amqp", amqpID(&p.MessageID), func() (any, error) { return typedID(p.MessageID) }},
+		optional("subject", &p.Subject, aString), optional("content_type", &p.ContentType, aString),
+		optional("content_encoding", &p.ContentEncoding, aString),
+		{"correlation_id", valueInto(&p.CorrelationID), func() (any, error) { return encodeValue(p.CorrelationID) }},
+		optional("to", &p.To, aString), optional("reply_to", &p.ReplyTo, aString), optional("reply_to_session_id", &p.ReplyToGroupID, aString),
+		optional("session_id", &p.GroupID, aString), optional("group_sequence", &p.GroupSequence, "a whole number from 0 to 4294967295"),
+		{"user_id_b64", base64Into(&p.UserID), func() (any, error) { return unless(p.UserID == nil, p.UserID), nil }},
+		moment("absolute_expiry_time", &p.AbsoluteExpiryTime), moment("creation_time", &p.CreationTime),
+		{"ttl", durationInto(&h.TTL), func() (any, error) { return unless(h.TTL <= 0, h.TTL.String()), nil }},
+		{"durable", into(&h.Durable, "true or false"), func() (any, error) { return unless(!h.Durable, true), nil }},
+		{"first_acquirer", into(&h.FirstAcquirer, "true or false"), func() (any, error) { return unless(!h.FirstAcquirer, true), nil }},
+		{"priority", into(&h.Priority, "a whole number from 0 to 255"), func() (any, error) { return unless(h.Priority == defaultPriority, h.Priority), nil }},
+		{"application_properties", propertiesInto(&m.ApplicationProperties), func() (any, error) { return encodeProperties(m.ApplicationProperties) }},
+		annotations("message_annotations", &m.MessageAnnotations), annotations("delivery_annotations", &m.DeliveryAnnotations),
+		annotations("footer", &m.Footer),
+		annotation(m, "partition_key", "x-opt-partition-key", readText), annotation(m, "scheduled_enqueue_time", "x-opt-scheduled-enqueue-time", readTime),
+	}, bodies(m)...)
+}
 
-func (e *UnknownMemberError) Error() string { return fmt.Sprintf("there is no member %q", e.Name) }
-
-// explain says in the words of a line what the JSON decoder found.
-func explain(err error) error {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if e.Field == "" {
-			return fmt.Errorf("not a message line: a line is one object, and this is %s", article(e.Value))
+// into reads plain JSON of the kind that want names.
+func into(at any, want string) func(jsontext.Value) error {
+	return func(raw jsontext.Value) error {
+		if json.Unmarshal(raw, at) != nil {
+			return fmt.Errorf("must be %s, and is %s", want, kindName(raw.Kind()))
 		}
-		member, _, _ := strings.Cut(e.Field, ".")
-		text := fmt.Sprintf("%s must be %s, and is %s", member, wanted(member), article(e.Value))
-		if member == "message_id" {
-			text += "; for an id that is no text use message_id_amqp, such as {\"ulong\":42}"
+		return nil
+	}
+}
+
+const aString = "a string"
+
+func optional[T any](name string, at **T, want string) member {
+	return member{name, into(at, want), func() (any, error) {
+		if *at == nil {
+			return nil, nil
 		}
-		return errors.New(text)
+		return *at, nil
+	}}
+}
+
+// unless returns what is to be written, and nothing when it goes without saying.
+func unless(absent bool, v any) any {
+	if absent {
+		return nil
 	}
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		if strings.HasPrefix(e.Error(), "unexpected end") {
-			return errors.New("not a message line: it ends too early. A message stands on one line")
+	return v
+}
+
+// messageID reads an id that is text.
+func messageID(at *any) func(jsontext.Value) error {
+	return func(raw jsontext.Value) error {
+		id, err := readText(raw)
+		if err != nil {
+			return fmt.Errorf("%w; for an id that is no text use message_id_amqp, such as {\"ulong\":42}", err)
 		}
-		return fmt.Errorf("not a message line: it is no JSON from byte %d on. A message is one object on one line", e.Offset)
+		*at = id
+		return nil
 	}
-	return fmt.Errorf("not a message line: %w", err)
 }
 
-// wanted is the type of a member in words.
-func wanted(member string) string {
-	switch member {
-	case "durable", "first_acquirer":
-		return "true or false"
-	case "priority":
-		return "a whole number from 0 to 255"
-	case "group_sequence":
-		return "a whole number from 0 to 4294967295"
-	case "data_sections", "data_sections_b64":
-		return "an array of strings"
-	case "amqp_sequence":
-		return "an array of arrays"
-	case "application_properties":
-		return "an object"
-	}
-	return "a string"
+func plainID(id any) any {
+	text, ok := id.(string)
+	return unless(!ok || !utf8.ValidString(text), text)
 }
 
-func article(kind string) string {
-	if strings.IndexAny(kind, "aeiou") == 0 {
-		return "an " + kind
+// amqpID reads a typed id in place of the text.
+func amqpID(at *any) func(jsontext.Value) error {
+	return func(raw jsontext.Value) error {
+		if *at != nil {
+			return errors.New("give message_id or message_id_amqp, not both")
+		}
+		var forms map[string]jsontext.Value
+		if json.Unmarshal(raw, &forms) != nil || len(forms) != 1 {
+			return errors.New("is an object with one name: ulong, uuid, binary_hex or string")
+		}
+		digits, ok := forms["binary_hex"]
+		if !ok {
+			return valueInto(at)(raw)
+		}
+		text, err := readText(digits)
+		if err != nil {
+			return fmt.Errorf("binary_hex: %w", err)
+		}
+		*at, err = decodeHex(text)
+		return err
 	}
-	return "a " + kind
 }
 
-func decodeBase64(text string) ([]byte, error) {
-	b, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not base64", shortened(text))
+func typedID(id any) (any, error) {
+	if b, ok := id.([]byte); ok {
+		return typed("binary_hex", fmt.Sprintf("%x", b)), nil
 	}
-	return b, nil
+	if plainID(id) != nil {
+		return nil, nil
+	}
+	return encodeValue(id)
 }
 
-func decodeHex(text string) ([]byte, error) {
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not hexadecimal, two digits for each byte", shortened(text))
+func moment(name string, at **time.Time) member {
+	read := func(raw jsontext.Value) error {
+		t, err := readTime(raw)
+		*at = &t
+		return err
 	}
-	return b, nil
+	return member{name, read, func() (any, error) {
+		if *at == nil {
+			return nil, nil
+		}
+		return formatTime(**at), nil
+	}}
 }
 
-func decodeTime(text string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return t, fmt.Errorf("%q is not a time such as 2026-11-30T08:15:00Z", shortened(text))
+func durationInto(at *time.Duration) func(jsontext.Value) error {
+	return func(raw jsontext.Value) error {
+		text, err := readText(raw)
+		if err != nil {
+			return err
+		}
+		*at, err = ParseDuration(text)
+		return err
 	}
-	return t, nil
 }
 
-// shortened keeps a fault readable, and a long value out of it.
-func shortened(text string) string {
-	const most = 40
-	if len(text) <= most {
-		return text
+func propertiesInto(at *map[string]any) func(jsontext.Value) error {
+	return func(raw jsontext.Value) error {
+		var values map[string]jsontext.Value
+		if err := into(&values, "an object")(raw); err != nil {
+			return err
+		}
+		*at = make(map[string]any, len(values))
+		for name, raw := range values {
+			v, err := decodeValue(raw)
+			if err != nil {
+				return fmt.Errorf("%q: %w", name, err)
+			}
+			(*at)[name] = v
+		}
+		return nil
 	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
+func encodeProperties(properties map[string]any) (any, error) {
+	out := make(map[string]any, len(properties))
+	for name, v := range properties {
+		plain, err := encodeValue(v)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		out[name] = plain
+	}
+	return unless(len(out) == 0, out), nil
+}
+
+func annotations(name string, at *map[any]any) member {
+	read := func(raw jsontext.Value) error {
+		v, err := decodeValue(raw)
+		pairs, ok := v.(map[any]any)
+		if err == nil && !ok {
+			err = errors.New("want a map such as {\"map\":[[{\"symbol\":\"x\"},1]]}")
+		}
+		*at = pairs
+		return err
+	}
+	return member{name, read, func() (any, error) {
+		if len(*at) == 0 {
+			return nil, nil
+		}
+		return encodeValue(*at)
+	}}
+}
+
+// annotation is a message annotation with a member of its own. It is written among the annotations.
+func annotation[T any](m *message, name, annotation string, read func(jsontext.Value) (T, error)) member {
+	return member{name, func(raw jsontext.Value) error {
+		v, err := read(raw)
+		if m.MessageAnnotations == nil {
+			m.MessageAnnotations = map[any]any{}
+		}
+		m.MessageAnnotations[annotation] = v
+		return err
+	}, func() (any, error) { return nil, nil }}
 }

@@ -2,7 +2,7 @@ package messagejson
 
 import (
 	"bytes"
-	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,10 +14,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/Azure/go-amqp"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/orderworker/orderworker/internal/body"
 )
 
-// decodeValue reads a value in its plain or its typed form.
-func decodeValue(raw json.RawMessage) (any, error) {
+// valueInto reads a value in its plain or its typed form.
+func valueInto(at *any) func(jsontext.Value) error {
+	return func(raw jsontext.Value) (err error) {
+		*at, err = decodeValue(raw)
+		return err
+	}
+}
+
+func decodeValue(raw jsontext.Value) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
@@ -188,19 +198,11 @@ func decodeFloat(name, text string, bits int) (float64, error) {
 }
 
 func parseUUID(text string) (amqp.UUID, error) {
-	var u amqp.UUID
-	digits := strings.ReplaceAll(text, "-", "")
-	if len(digits) != 2*len(u) {
-		return u, fmt.Errorf("uuid: %q is not a UUID", text)
+	b, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+	if err != nil || len(b) != len(amqp.UUID{}) {
+		return amqp.UUID{}, fmt.Errorf("uuid: %q is not a UUID", shortened(text))
 	}
-	for i := range u {
-		b, err := strconv.ParseUint(digits[2*i:2*i+2], 16, 8)
-		if err != nil {
-			return u, fmt.Errorf("uuid: %q is not a UUID", text)
-		}
-		u[i] = byte(b)
-	}
-	return u, nil
+	return amqp.UUID(b), nil
 }
 
 // encodeValue returns what json.Marshal writes for v so that decodeValue gives v back.
@@ -210,37 +212,25 @@ func encodeValue(v any) (any, error) {
 		return v, nil
 	case string:
 		if !utf8.ValidString(v) {
-			return typed("string_b64", base64.StdEncoding.EncodeToString([]byte(v))), nil
+			return typed("string_b64", []byte(v)), nil
 		}
 		return v, nil
 	case float64:
 		return encodeFloat("double", v, 64), nil
 	case float32:
 		return encodeFloat("float", float64(v), 32), nil
-	case int8:
-		return typed("byte", v), nil
-	case int16:
-		return typed("short", v), nil
-	case int32:
-		return typed("int", v), nil
 	case int:
 		return int64(v), nil
-	case uint8:
-		return typed("ubyte", v), nil
-	case uint16:
-		return typed("ushort", v), nil
-	case uint32:
-		return typed("uint", v), nil
-	case uint64:
-		return typed("ulong", v), nil
+	case int8, int16, int32, uint8, uint16, uint32, uint64:
+		return typed(body.TypeName(v), v), nil
 	case amqp.Symbol:
 		return typed("symbol", string(v)), nil
 	case amqp.UUID:
 		return typed("uuid", v.String()), nil
 	case time.Time:
-		return typed("timestamp", v.UTC().Format(time.RFC3339Nano)), nil
+		return typed("timestamp", formatTime(v)), nil
 	case []byte:
-		return typed("binary_b64", base64.StdEncoding.EncodeToString(v)), nil
+		return typed("binary_b64", v), nil
 	case []any:
 		return encodeList(v)
 	case map[string]any:

@@ -38,7 +38,7 @@ func TestWhatCannotBeSentIsRefusedInPlainWords(t *testing.T) {
 		{"text of another encoding", "", []string{file("latin", "{\"body\":\"caf\xe9\"}")}, "line 1:"},
 		{"a misspelt member", `{"mesage_id":"1"}`, nil, `there is no member "mesage_id"; did you mean message_id? The members are message_id, message_id_amqp, `},
 		{"a foreign member", `{"quantity":1}`, nil, `there is no member "quantity". The members are message_id, `},
-		{"a number for an id", `{"message_id":1}`, nil, "message_id must be a string, and is a number"},
+		{"a number for an id", `{"message_id":1}`, nil, "message_id: must be a string, and is a number"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -3,11 +3,13 @@ package cosmosdb
 import (
 	"net/http"
 	"time"
+
+	"github.com/orderworker/orderworker/testenv/history"
 )
 
 // executeBulk carries out a batch that is not atomic: each operation for itself, in its own logical partition, and the
 // others whatever becomes of one. The answer is 200, or 207 where one failed, with a result for each operation, in order.
-func (a *Account) executeBulk(q *request, c *container) (reply, []string) {
+func (a *Account) executeBulk(q *request, c *container) (reply, []history.Write) {
 	ops := q.batch.ops
 	switch {
 	case len(q.body) > maxItem:
@@ -19,20 +21,20 @@ func (a *Account) executeBulk(q *request, c *container) (reply, []string) {
 	}
 	results := make([]result, len(ops))
 	status := http.StatusOK
-	var created []string
+	var writes []history.Write
 	for i, op := range ops {
-		var ids []string
-		results[i], ids = a.executeAlone(c, op)
-		created = append(created, ids...)
+		var written []history.Write
+		results[i], written = a.executeAlone(c, op)
+		writes = append(writes, written...)
 		if results[i].status >= 400 {
 			status = http.StatusMultiStatus
 		}
 	}
-	return batchReply(status, ops, results, q.wantsMinimal()), created
+	return batchReply(status, ops, results, q.wantsMinimal()), writes
 }
 
-// executeAlone carries out one operation of a bulk, and returns the ids that it created.
-func (a *Account) executeAlone(c *container, op operation) (result, []string) {
+// executeAlone carries out one operation of a bulk, and returns what it wrote.
+func (a *Account) executeAlone(c *container, op operation) (result, []history.Write) {
 	key, given, err := parsePartitionKey(op.key)
 	switch {
 	case err != nil:
@@ -46,5 +48,5 @@ func (a *Account) executeAlone(c *container, op operation) (result, []string) {
 		return r, nil
 	}
 	t.commit()
-	return r, createdBy(t)
+	return r, t.writes()
 }

@@ -11,7 +11,7 @@ const keyHeader = "x-ms-documentdb-partitionkey"
 
 // serveDocuments handles everything below a container's docs. Does: create, upsert, read, replace, patch, delete, batch,
 // query, change feed, listing. Does not: triggers, stored procedures, attachments, If-Modified-Since on a document.
-func (a *Account) serveDocuments(q *request) (reply, []string) {
+func (a *Account) serveDocuments(q *request) (reply, []history.Write) {
 	c := a.findContainer(q.database(), q.container())
 	if c == nil {
 		return refuse(http.StatusNotFound, substatusOwnerMissing, "the container "+q.entity()+" does not exist; create it first"), nil
@@ -66,8 +66,8 @@ func (a *Account) checkConditionsLocked(q *request) *reply {
 	return &r
 }
 
-// serveDocument handles the operations on one logical partition. It returns the ids that a batch created.
-func (a *Account) serveDocument(q *request, c *container, key partitionKey) (reply, []string) {
+// serveDocument handles the operations on one logical partition. It returns what was written.
+func (a *Account) serveDocument(q *request, c *container, key partitionKey) (reply, []history.Write) {
 	now := time.Now()
 	if q.op == history.ReadDocument {
 		return a.readDocument(q, c, key, now), nil
@@ -75,7 +75,7 @@ func (a *Account) serveDocument(q *request, c *container, key partitionKey) (rep
 	t := a.begin(c, key, now)
 	if q.op == history.ExecuteBatch {
 		r := a.executeBatch(q, t)
-		return r, createdBy(t)
+		return r, t.writes()
 	}
 	op := operation{id: q.part(5), ifMatch: q.header.Get("If-Match"), body: q.body, doc: q.document}
 	switch q.op {
@@ -101,18 +101,16 @@ func (a *Account) serveDocument(q *request, c *container, key partitionKey) (rep
 	if q.wantsMinimal() {
 		r.body = nil
 	}
-	return r, nil
+	return r, t.writes()
 }
 
-// createdBy returns the ids of the documents that a committed transaction created.
-func createdBy(t *transaction) []string {
-	var ids []string
+// writes returns what a committed transaction wrote, in its order.
+func (t *transaction) writes() []history.Write {
+	var list []history.Write
 	for _, v := range t.pending {
-		if !v.deleted && v.isNew() {
-			ids = append(ids, v.id)
-		}
+		list = append(list, history.Write{ID: v.id, Created: !v.deleted && v.isNew(), Body: v.raw})
 	}
-	return ids
+	return list
 }
 
 // isNew reports whether the version is the first of its document, and not a replacement.

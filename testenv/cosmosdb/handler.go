@@ -66,20 +66,20 @@ func (a *Account) perform(q *request, activity string) (r reply, alive bool) {
 	if a.shut {
 		return reply{}, false
 	}
-	var created []string
-	r, created = a.dispatch(q)
+	var writes []history.Write
+	r, writes = a.dispatch(q)
 	if c := a.findContainer(q.database(), q.container()); c != nil && q.entity() != "" {
 		if r.session == "" {
 			r.session = c.session()
 		}
 		r = locate(q, r, c)
 	}
-	a.record(q, activity, r, created)
+	a.record(q, activity, r, writes)
 	return r, true
 }
 
-// dispatch finds the handler. created are the ids of the documents that a batch created.
-func (a *Account) dispatch(q *request) (r reply, created []string) {
+// dispatch finds the handler. writes are what was written to documents.
+func (a *Account) dispatch(q *request) (r reply, writes []history.Write) {
 	if q.isData() && a.denied != nil {
 		return refuse(a.denied.status, a.denied.substatus, "the identity has no data plane role that allows this on the account"), nil
 	}
@@ -117,11 +117,18 @@ func (a *Account) refuseLocked(q *request, what string) reply {
 }
 
 // record tells the history about a request that reached its end.
-func (a *Account) record(q *request, activity string, r reply, created []string) {
+func (a *Account) record(q *request, activity string, r reply, writes []history.Write) {
 	e := history.Event{
 		Op: q.op, Entity: q.entity(), Key: q.key, Status: r.status, Substatus: r.substatus,
-		Charge: r.charge, Activity: activity, Error: r.message, Documents: created,
-		Effect: r.status/100 == 2 && changes(q) && (len(created) > 0 || r.status != http.StatusMultiStatus && !readsAlone(q)),
+		Charge: r.charge, Activity: activity, Error: r.message, Writes: writes,
+		Effect: r.status/100 == 2 && changes(q) && (len(writes) > 0 || r.status != http.StatusMultiStatus && !readsAlone(q)),
+	}
+	if q.op == history.ExecuteBatch {
+		for _, w := range writes {
+			if w.Created {
+				e.Documents = append(e.Documents, w.ID)
+			}
+		}
 	}
 	if key, ok, err := parsePartitionKey(q.header.Get(keyHeader)); ok && err == nil && q.isData() {
 		e.Partition = key.display()

@@ -149,7 +149,7 @@ func stringList(list []string) string {
 	return jsondoc.String(values)
 }
 
-// Seed stores a document, or replaces it, as if a client had, but without faults and history. The partition key is
+// Seed stores a document, or replaces it, as if a client had, but without faults. The history notes it. The partition key is
 // taken from the document. It fails when the service would refuse the document.
 func (a *Account) Seed(databaseID, containerID, text string) error {
 	a.mu.Lock()
@@ -167,6 +167,13 @@ func (a *Account) Seed(databaseID, containerID, text string) error {
 		return fmt.Errorf("cosmosdb: the seeded document: %d: %s", r.status, r.message)
 	}
 	t.commit()
+	writes := t.writes()
+	op, status := history.UpsertDocument, http.StatusOK
+	if writes[0].Created {
+		op, status = history.CreateDocument, http.StatusCreated
+	}
+	a.opts.History.Add(history.Event{Op: op, Entity: c.name(), Key: writes[0].ID, Partition: t.key.display(),
+		Status: status, Effect: true, Note: history.Seeded, Writes: writes})
 	return nil
 }
 
@@ -231,7 +238,7 @@ func (a *Account) DeleteDocument(databaseID, containerID, id string) int {
 			t.remove(old)
 			t.commit()
 			a.opts.History.Add(history.Event{Op: history.DeleteDocument, Entity: c.name(), Key: id,
-				Partition: old.key.display(), Status: http.StatusNoContent, Effect: true, Note: "deleted without a request"})
+				Partition: old.key.display(), Status: http.StatusNoContent, Effect: true, Note: "deleted without a request", Writes: t.writes()})
 			n++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb"
+	"github.com/orderworker/orderworker/testenv/history"
 )
 
 // seenHeaders keeps the headers of the last request.
@@ -156,7 +157,10 @@ func TestSeedsAndInspection(t *testing.T) {
 	require.NoError(t, b.account.Seed("shop", "orders", `{"id":"a","n":2}`))
 	require.ErrorContains(t, b.account.Seed("shop", "orders", `{"n":2}`), "400")
 	require.ErrorContains(t, b.account.Seed("shop", "nowhere", `{"id":"a"}`), "does not exist")
-	require.Empty(t, b.history.Events())
+	seeded := b.history.Events()
+	require.Len(t, seeded, 2)
+	require.Equal(t, []string{history.CreateDocument, history.UpsertDocument}, []string{seeded[0].Op, seeded[1].Op})
+	require.Contains(t, string(seeded[1].Writes[0].Body), `"n":2`)
 	d, ok := b.account.Document("shop", "orders", "a")
 	require.True(t, ok)
 	require.Contains(t, d.Body, `"n":2`)

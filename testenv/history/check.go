@@ -19,7 +19,13 @@ type Expect struct {
 	// Ignored reports whether a MessageId stands for nothing: its messages are completed without a judgement, and no document
 	// may be made of them. Defaults to none.
 	Ignored func(messageID string) bool
-	// Stored are the ids that stand in the containers at the end, in any order. Nil means that nobody looked.
+	// Changes says how a document may change after its creation. Defaults to not at all.
+	Changes func(documentID string) Change
+	// Record reports whether a document is the inbox record of a message. Defaults to none.
+	Record func(documentID string) bool
+	// Version names a member, a number that must grow with every change of a document that has it. Empty means that there is none.
+	Version string
+	// Stored are the ids that are stored in the containers at the end, in any order. Nil means that nobody looked.
 	Stored []string
 	// Reasons are the only reasons for which a message may be dead-lettered. Nil allows every reason.
 	Reasons []string
@@ -28,6 +34,19 @@ type Expect struct {
 	// Unimplemented allows requests that the environment does not imitate.
 	Unimplemented bool
 }
+
+// Change says how a document may change after its creation.
+type Change int
+
+// The ways to change.
+const (
+	// Never allows no change and no deletion by a client.
+	Never Change = iota
+	// WithRecord allows a write, the creation too, only in one transaction with the creation of an inbox record.
+	WithRecord
+	// Freely allows every write.
+	Freely
+)
 
 // A Promise is one invariant as a sentence, with how often it was at stake and how often it was broken.
 type Promise struct {
@@ -98,6 +117,12 @@ func Examine(events []Event, expect Expect) Report {
 	if expect.Guard == nil {
 		expect.Guard = func(string) (string, bool) { return "", false }
 	}
+	if expect.Changes == nil {
+		expect.Changes = func(string) Change { return Never }
+	}
+	if expect.Record == nil {
+		expect.Record = func(string) bool { return false }
+	}
 	v := index(events)
 	promises := []struct {
 		sentence string
@@ -105,10 +130,12 @@ func Examine(events []Event, expect Expect) Report {
 	}{
 		{"Every message that was sent ends completed or dead-lettered.", everyMessageEnds},
 		{"No message ends twice.", noMessageEndsTwice},
-		{"A message is completed only after this very delivery found its documents created, or already there and read.", everyCompletionIsJudged},
+		{"A message is completed only after this very delivery found its documents created, or already there and read, or has written them.", everyCompletionIsJudged},
 		{"Nothing is settled after its lock has ended.", nothingSettledAfterItsLock},
 		{"A dead letter has a reason, and one that this run may give.", everyDeadLetterHasAReason},
-		{"No document is created twice, overwritten or changed.", noDocumentHasTwoEffects},
+		{"No document is created twice, and none is changed that must not be.", noDocumentHasTwoEffects},
+		{"A document is changed in one transaction with the record of one message.", changesHaveTheirRecord},
+		{"A version never goes backwards, and never comes again.", versionsGrow},
 		{"The documents of a message are created together or not at all.", documentsAreCreatedTogether},
 		{"What is stored is exactly what was created.", storeHoldsWhatWasCreated},
 		{"Nobody asked the environment for something that it does not imitate.", nothingUnimplemented},

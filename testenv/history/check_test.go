@@ -42,6 +42,27 @@ func readBatch(id, note string) history.Event {
 	return e
 }
 
+// changes is a batch that changes a document, to a version, and creates others.
+func changes(id string, version int, created ...string) history.Event {
+	e := store(history.ExecuteBatch, id, 200, created...)
+	for _, c := range created {
+		e.Writes = append(e.Writes, history.Write{ID: c, Created: true, Body: []byte("{}")})
+	}
+	e.Partition = `["p"]`
+	e.Writes = append(e.Writes, history.Write{ID: id, Body: fmt.Appendf(nil, `{"version":%d}`, version)})
+	return e
+}
+
+// projection is what holds where documents change with records whose ids begin with r.
+var projection = history.Expect{Record: isRecord, Version: "version", Changes: func(id string) history.Change {
+	if isRecord(id) {
+		return history.Never
+	}
+	return history.WithRecord
+}}
+
+func isRecord(id string) bool { return strings.HasPrefix(id, "r") }
+
 func deadLetter(key string, sequence int64, lock, reason string) history.Event {
 	e := broker(history.DeadLetter, key, sequence, lock)
 	e.Note = reason
@@ -74,6 +95,13 @@ func TestCheckAcceptsWhatTheWorkerShouldDo(t *testing.T) {
 		}},
 		{name: "a delivery that looks first finds its document and is completed", events: []history.Event{
 			broker(history.Send, "a", 1, ""), broker(history.Lock, "a", 1, "L1"), store(history.CreateDocument, "a", 201), broker(history.Lock, "a", 1, "L2"), store(history.ReadDocument, "a", 200), broker(history.Complete, "a", 1, "L2"),
+		}},
+		{name: "changes with their records, in any distance of their versions", expect: projection, events: []history.Event{
+			{Op: history.CreateDocument, Entity: "orders/orders", Key: "a", Effect: true, Note: history.Seeded, Writes: []history.Write{{ID: "a", Created: true, Body: []byte(`{"version":1}`)}}},
+			changes("a", 2, "r1"), changes("a", 7, "r2"), store(history.ExecuteBatch, "r3", 200, "r3"),
+		}},
+		{name: "a delivery that writes without a record is completed", expect: history.Expect{Changes: func(string) history.Change { return history.Freely }}, events: []history.Event{
+			broker(history.Send, "a", 1, ""), broker(history.Lock, "a", 1, "L1"), changes("a", 1), broker(history.Complete, "a", 1, "L1"),
 		}},
 		{name: "two copies at once, one created and one read", events: []history.Event{
 			broker(history.Send, "a", 1, ""), broker(history.Send, "a", 2, ""), broker(history.Lock, "a", 1, "L1"), broker(history.Lock, "a", 2, "L2"),
@@ -158,6 +186,12 @@ func TestCheckFindsEveryBrokenPromise(t *testing.T) {
 		{name: "a second create", want: `document "a" was created twice [#1 cosmosdb.create, #2 cosmosdb.create]`, events: []history.Event{store(history.CreateDocument, "a", 201), store(history.CreateDocument, "a", 201)}},
 		{name: "a create and a batch of one document", want: `document "a" was created twice`, events: []history.Event{store(history.CreateDocument, "a", 201), store(history.ExecuteBatch, "a", 200, "a")}},
 		{name: "an overwrite", want: "overwritten or changed", events: []history.Event{{Op: history.UpsertDocument, Key: "a", Effect: true}}},
+		{name: "a change in a batch of what must not change", want: "overwritten or changed", events: []history.Event{changes("a", 1, "r")}, expect: history.Expect{Record: isRecord}},
+		{name: "a change without a record", want: `document "a" was written with 0 new records`, expect: projection, events: []history.Event{changes("a", 1)}},
+		{name: "a change before its record", want: `document "a" was written with 0 new records`, expect: projection, events: []history.Event{changes("a", 1), store(history.ExecuteBatch, "r", 200, "r")}},
+		{name: "a change with the records of two messages", want: `document "a" was written with 2 new records`, expect: projection, events: []history.Event{changes("a", 1, "r1", "r2")}},
+		{name: "a version that goes backwards", want: `document "a" went from version 2 to 1`, expect: projection, events: []history.Event{changes("a", 2, "r1"), changes("a", 1, "r2")}},
+		{name: "a version that comes again", want: `document "a" went from version 2 to 2`, expect: projection, events: []history.Event{changes("a", 2, "r1"), changes("a", 2, "r2")}},
 		{name: "a line without its order", want: `document "a~1" was created without "a"`, events: []history.Event{store(history.CreateDocument, "a~1", 201)}},
 		{name: "a line that was created after its order", want: `document "a~1" was created without "a"`, events: []history.Event{store(history.CreateDocument, "a", 201), store(history.CreateDocument, "a~1", 201)}},
 		{name: "a batch of which a part is missing", want: `of the 2 documents of "a" only 1 are there`, expect: history.Expect{Stored: []string{"a"}}, events: []history.Event{store(history.ExecuteBatch, "a", 200, "a", "a~1")}},
@@ -182,9 +216,12 @@ func TestEveryPromiseHasAPlantedViolation(t *testing.T) {
 		broker(history.Lock, "a", 1, "L1"), broker(history.Complete, "a", 1, "L1"), broker(history.Complete, "a", 1, "L1"),
 		deadLetter("b", 2, "", ""),
 		store(history.CreateDocument, "c~1", 201), store(history.CreateDocument, "c~1", 201),
+		changes("d", 2), changes("d", 1),
 		history.Event{Op: history.Refused, Entity: "sessions"},
 	).Events()
-	report := history.Examine(events, history.Expect{Drained: true, Guard: guardOf, Stored: []string{}})
+	expect := projection
+	expect.Drained, expect.Guard, expect.Stored = true, guardOf, []string{}
+	report := history.Examine(events, expect)
 	for _, p := range report {
 		require.NotEmpty(t, p.Broken, "no violation was found of: %s", p.Sentence)
 		require.Positive(t, p.Checked, p.Sentence)

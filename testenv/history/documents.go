@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -8,7 +9,7 @@ import (
 // document identifies a document in a container.
 type document struct{ entity, partition, id string }
 
-func noDocumentHasTwoEffects(v *view, _ Expect) (checked int, broken []Violation) {
+func noDocumentHasTwoEffects(v *view, expect Expect) (checked int, broken []Violation) {
 	standing := map[document]Event{}
 	for _, e := range v.events {
 		if !e.Effect {
@@ -22,15 +23,88 @@ func noDocumentHasTwoEffects(v *view, _ Expect) (checked int, broken []Violation
 			}
 			standing[at] = e
 		}
-		switch e.Op {
-		case DeleteDocument, ExpireDocument:
+		if e.Op == DeleteDocument || e.Op == ExpireDocument {
 			delete(standing, document{e.Entity, e.Partition, e.Key})
-		case UpsertDocument, ReplaceDocument, PatchDocument:
+			continue
+		}
+		for _, id := range changed(e) {
 			checked++
-			broken = append(broken, Violation{What: fmt.Sprintf("document %q was overwritten or changed", e.Key), Events: []Event{e}})
+			if expect.Changes(id) == Never {
+				broken = append(broken, Violation{What: fmt.Sprintf("document %q was overwritten or changed", id), Events: []Event{e}})
+			}
 		}
 	}
 	return checked, broken
+}
+
+// changed are the ids of the documents that an event changed, replaced or deleted.
+func changed(e Event) []string {
+	switch {
+	case !e.Effect || e.Note == Seeded:
+		return nil
+	case len(e.Writes) == 0 && (e.Op == UpsertDocument || e.Op == ReplaceDocument || e.Op == PatchDocument):
+		return []string{e.Key}
+	}
+	var ids []string
+	for _, w := range e.Writes {
+		if !w.Created {
+			ids = append(ids, w.ID)
+		}
+	}
+	return ids
+}
+
+// changesHaveTheirRecord holds that whatever is written to a document that changes is written together with a new inbox record:
+// then the record proves the change, and forbids to make it again.
+func changesHaveTheirRecord(v *view, expect Expect) (checked int, broken []Violation) {
+	for _, e := range v.events {
+		if !e.Effect || e.Note == Seeded {
+			continue
+		}
+		for _, w := range e.Writes {
+			if expect.Changes(w.ID) != WithRecord {
+				continue
+			}
+			checked++
+			if n := len(slices.DeleteFunc(slices.Clone(created(e)), func(id string) bool { return !expect.Record(id) })); n != 1 {
+				broken = append(broken, Violation{What: fmt.Sprintf("document %q was written with %d new records", w.ID, n), Events: []Event{e}})
+			}
+		}
+	}
+	return checked, broken
+}
+
+// versionsGrow holds that each write of a document with a version has a greater one than the write before.
+func versionsGrow(v *view, expect Expect) (checked int, broken []Violation) {
+	if expect.Version == "" {
+		return 0, nil
+	}
+	newest := map[document]float64{}
+	for _, e := range v.events {
+		for _, w := range e.Writes {
+			now, ok := version(w.Body, expect.Version)
+			if !ok {
+				continue
+			}
+			checked++
+			at := document{e.Entity, e.Partition, w.ID}
+			if before, known := newest[at]; known && now <= before {
+				broken = append(broken, Violation{What: fmt.Sprintf("document %q went from version %v to %v", w.ID, before, now), Events: []Event{e}})
+			}
+			newest[at] = now
+		}
+	}
+	return checked, broken
+}
+
+// version is the number that a document has as a member.
+func version(body []byte, member string) (n float64, ok bool) {
+	var members map[string]any
+	if json.Unmarshal(body, &members) != nil {
+		return 0, false
+	}
+	n, ok = members[member].(float64)
+	return n, ok
 }
 
 // documentsAreCreatedTogether holds that a further document is created in the same event as its guard, and that every batch

@@ -14,13 +14,6 @@ type completion struct {
 	judged       bool
 }
 
-// judgement is a moment at which one delivery can have learnt that the documents are committed: a create that went through,
-// or a read that showed the document. One moment serves one delivery.
-type judgement struct {
-	// since is the position of the create, at is that of the create or of the read.
-	since, at int
-}
-
 func everyCompletionIsJudged(v *view, expect Expect) (checked int, broken []Violation) {
 	byDocument := map[string][]*completion{}
 	var order []string
@@ -51,9 +44,9 @@ func everyCompletionIsJudged(v *view, expect Expect) (checked int, broken []Viol
 	return checked, broken
 }
 
-// touches reports whether an event created a document or found it. A read that found nothing is what a message costs that is
+// touches reports whether an event wrote a document or found it. A read that found nothing is what a message costs that is
 // delivered again.
-func touches(e Event) bool { return len(created(e)) > 0 || read(e) }
+func touches(e Event) bool { return len(written(e)) > 0 || read(e) }
 
 // completions finds the completed deliveries of a message. Dead letters are completed by people, who may discard them.
 func completions(m *message) []*completion {
@@ -76,15 +69,13 @@ func completions(m *message) []*completion {
 	return found
 }
 
-// judgements finds the moments in the events of one document.
-func judgements(events []Event) []judgement {
-	var found []judgement
+// judgements finds the positions, among the events of one document, at which one delivery can have learnt that the documents
+// are committed: a write that went through, or a read that showed the document. One position serves one delivery.
+func judgements(events []Event) []int {
+	var found []int
 	for _, e := range events {
-		switch {
-		case len(created(e)) > 0:
-			found = append(found, judgement{since: e.Seq, at: e.Seq})
-		case read(e):
-			found = append(found, judgement{since: e.Seq, at: e.Seq})
+		if touches(e) && e.Note != Seeded {
+			found = append(found, e.Seq)
 		}
 	}
 	return found
@@ -97,11 +88,11 @@ func read(e Event) bool {
 }
 
 // match gives each judgement to the delivery that was open at the time and was completed first.
-func match(completions []*completion, judgements []judgement) {
+func match(completions []*completion, judgements []int) {
 	slices.SortStableFunc(completions, func(a, b *completion) int { return cmp.Compare(a.until, b.until) })
-	for _, j := range judgements {
+	for _, at := range judgements {
 		for _, c := range completions {
-			if !c.judged && c.from <= j.since && j.at <= c.until {
+			if !c.judged && c.from <= at && at <= c.until {
 				c.judged = true
 				break
 			}

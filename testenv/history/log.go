@@ -40,12 +40,26 @@ type Event struct {
 	Error string `json:"error,omitempty"`
 	// Documents are the ids that a batch created, in its order.
 	Documents []string `json:"documents,omitempty"`
+	// Writes are the documents that were written, each as it was afterwards, in the order of the operations.
+	Writes []Write `json:"writes,omitempty"`
 	// Charge is the request charge in request units.
 	Charge float64 `json:"charge,omitempty"`
 	// Activity is the x-ms-activity-id of a Cosmos DB request.
 	Activity string `json:"activity,omitempty"`
 	// Note is for people: the dead-letter reason, the name of a fault.
 	Note string `json:"note,omitempty"`
+}
+
+// Seeded is the note of an event in which no client had a part: a test or a demonstration stored the document.
+const Seeded = "stored without a request"
+
+// A Write is what an event made of one document.
+type Write struct {
+	ID string `json:"id"`
+	// Created tells that there was no such document before.
+	Created bool `json:"created,omitempty"`
+	// Body is the document afterwards, as a client would read it; empty when it was deleted. It must not be changed.
+	Body json.RawMessage `json:"body,omitempty"`
 }
 
 // Log is an append-only list of events.

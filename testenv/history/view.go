@@ -10,7 +10,7 @@ import (
 type view struct {
 	events    []Event
 	messages  []*message
-	documents map[string][]Event // by document id: creates, refused creates and reads, in order
+	documents map[string][]Event // by document id: writes, refused creates and reads, in order
 }
 
 // message is one message in one queue, with its events in order.
@@ -60,7 +60,7 @@ func (v *view) addMessageEvent(messages map[place]*message, e Event) {
 
 func (v *view) addDocumentEvent(e Event) {
 	switch e.Op {
-	case CreateDocument, ReadDocument:
+	case CreateDocument, ReadDocument, UpsertDocument:
 		v.documents[e.Key] = append(v.documents[e.Key], e)
 	case ExecuteBatch:
 		for _, id := range subjects(e) {
@@ -69,10 +69,10 @@ func (v *view) addDocumentEvent(e Event) {
 	}
 }
 
-// subjects are the documents that a batch event is about: those that it created, or the first that it wanted to create.
+// subjects are the documents that a batch event is about: those that it wrote, or the first that it wanted to create.
 func subjects(e Event) []string {
 	if e.Effect || slices.Contains(e.Documents, e.Key) {
-		return e.Documents
+		return written(e)
 	}
 	return append([]string{e.Key}, e.Documents...)
 }
@@ -89,6 +89,9 @@ func created(e Event) []string {
 	}
 	return nil
 }
+
+// written are the ids of the documents that an event created or changed.
+func written(e Event) []string { return append(slices.Clone(created(e)), changed(e)...) }
 
 // ends reports whether an event takes a message off its queue for good.
 func ends(e Event) bool {

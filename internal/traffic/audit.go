@@ -23,13 +23,13 @@ type Words struct {
 	Unreadable []string
 }
 
-// An Order is what stands in the store under one id, as JSON texts.
+// An Order is what is stored under one id, as JSON texts.
 type Order struct {
 	Body  string
 	Lines []string
 }
 
-// Audit compares what became of the messages with what stands in the store under each id. It returns one sentence for each
+// Audit compares what became of the messages with what is stored under each id. It returns one sentence for each
 // message or order that is wrong.
 func Audit(outcomes []Outcome, stored map[string]Order, words Words) []string {
 	a := audit{words: words, held: map[string]any{}, sent: map[string]bool{}}

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/internal/shop"
 	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
@@ -92,6 +92,10 @@ func (w *env) finish() {
 
 // check holds the whole history against every promise.
 func (w *env) check() error {
+	run := w.run()
+	if !w.skipAudit {
+		w.expect = run.Expect(w.expect)
+	}
 	w.expect.Stored, w.expect.LockDuration = w.Stored(), w.Queue.LockDuration
 	if w.expect.Guard == nil {
 		w.expect.Guard = traffic.Guard
@@ -99,14 +103,23 @@ func (w *env) check() error {
 	if w.expect.DocumentID == nil {
 		w.expect.DocumentID = documentID
 	}
-	if w.expect.Reasons == nil && !w.skipAudit {
-		w.expect.Reasons = append([]string{words.Conflict}, words.Unreadable...)
-	}
 	err := history.Verify(w.History, w.expect, w.seed, w.evidence)
-	if !w.skipAudit {
-		err = errors.Join(err, w.audit())
+	if w.skipAudit {
+		return err
+	}
+	for _, wrong := range run.Audit() {
+		err = errors.Join(err, fmt.Errorf("seed %d: %s", w.seed, wrong))
 	}
 	return err
+}
+
+// run is what was sent and what became of it.
+func (w *env) run() traffic.Run {
+	r := traffic.Run{Sent: w.sent, Queue: w.Queue.Name, Events: w.History.Events(), Documents: map[string]string{}, Records: w.records, Words: words}
+	for _, d := range w.Account.Documents(w.Database, w.Container) {
+		r.Documents[d.ID] = d.Body
+	}
+	return r
 }
 
 // leftBehind is longer than any call of a worker that was cut off from the world goes on.
@@ -133,37 +146,17 @@ var words = traffic.Words{
 	Unreadable: []string{"EmptyBody", "NotJSON", "BodyNotObject", "InvalidUTF8", "DuplicateName"},
 }
 
-// audit holds the end of every message against what is stored.
-func (w *env) audit() error {
-	documents := map[string]string{}
-	for _, d := range w.Account.Documents(w.Database, w.Container) {
-		documents[d.ID] = d.Body
-	}
-	stored, err := traffic.Stored(documents)
-	if err != nil {
-		return err
-	}
-	var outcomes []traffic.Outcome
-	for _, e := range w.History.Events() {
-		m, ours := w.sent[e.Sequence]
-		if ours && e.Effect && e.Entity == w.Queue.Name && (e.Op == history.Complete || e.Op == history.DeadLetter) {
-			outcomes = append(outcomes, traffic.Outcome{Message: m, Completed: e.Op == history.Complete, Reason: e.Note})
-		}
-	}
-	var errs []error
-	for _, wrong := range traffic.Audit(outcomes, stored, words) {
-		errs = append(errs, fmt.Errorf("seed %d: %s", w.seed, wrong))
-	}
-	return errors.Join(errs...)
-}
-
 // send puts messages on the queue and returns the sequence number of the last.
 func (w *env) send(messages ...traffic.Message) int64 {
 	w.t.Helper()
 	var last int64
 	for _, m := range messages {
+		if m.Before != "" {
+			require.NoError(w.t, w.Account.Seed(w.Database, w.Container, m.Before))
+		}
 		seq, err := w.Broker.Send(w.Queue.Name, amqp.Message{
-			Properties: &amqp.Properties{MessageID: m.ID}, BodyKind: amqp.BodyData, Data: [][]byte{m.Body},
+			Properties: &amqp.Properties{MessageID: m.ID, Subject: &m.Type}, ApplicationProperties: amqp.Map{{Key: traffic.EntityProperty, Value: m.Entity}},
+			BodyKind: amqp.BodyData, Data: [][]byte{m.Body},
 		})
 		require.NoError(w.t, err)
 		w.sent[seq], last = m, seq
@@ -224,7 +217,7 @@ type runner struct {
 // start starts a worker with the handler of the orders.
 func (w *env) start(adjust ...func(*worker.Config)) *runner {
 	w.t.Helper()
-	return w.startWith(worker.HandlerFunc(orders), nil, adjust...)
+	return w.startWith(worker.HandlerFunc(shop.Order), nil, adjust...)
 }
 
 // startWith starts a worker with a handler of the test, and with a store of the test around the real one.
@@ -360,19 +353,4 @@ func (d *doorway) Do(r *http.Request) (*http.Response, error) {
 		return nil, errCut
 	}
 	return resp, err
-}
-
-// orders is what the worker program does with an order: one document, and one for each of its lines.
-func orders(_ context.Context, m worker.Message) (worker.Effects, error) {
-	var body struct {
-		Lines []json.RawMessage `json:"lines"`
-	}
-	if err := json.Unmarshal(m.Body, &body); err != nil {
-		return worker.Effects{}, worker.Reject("InvalidOrder", err)
-	}
-	documents := []worker.Document{{Type: "order", Content: m.Body}}
-	for i, line := range body.Lines {
-		documents = append(documents, worker.Document{Name: fmt.Sprintf("line-%d", i+1), Type: "line", Content: line})
-	}
-	return worker.Create(documents...), nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/shop"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
@@ -142,10 +143,10 @@ var incidents = map[string]func(p *platform, a *runner){
 		time.Sleep(2 * time.Minute)
 		p.kill("a", a)
 		p.Faults.Clear()
-		p.replica("a", worker.HandlerFunc(orders))
+		p.replica("a", worker.HandlerFunc(shop.Order))
 	},
 	"two replicas leave while the broker is away": func(p *platform, a *runner) {
-		b := p.replica("b", worker.HandlerFunc(orders))
+		b := p.replica("b", worker.HandlerFunc(shop.Order))
 		time.Sleep(time.Minute)
 		p.breakBroker()
 		time.Sleep(2 * time.Minute)
@@ -170,14 +171,14 @@ var incidents = map[string]func(p *platform, a *runner){
 			if time.Now().Before(repaired) {
 				return worker.Effects{}, errors.New("the price list cannot be read")
 			}
-			return orders(ctx, m)
+			return shop.Order(ctx, m)
 		}))
 		p.orders("o-", 8, `{"amount":40}`)
 	},
 	"no right on the store from the first start on": func(p *platform, a *runner) {
 		a.end()
 		p.Account.DenyData(0)
-		p.replica("b", worker.HandlerFunc(orders))
+		p.replica("b", worker.HandlerFunc(shop.Order))
 		p.orders("o-", 3, `{"amount":40}`)
 		time.Sleep(40 * time.Minute)
 	},
@@ -194,7 +195,7 @@ func TestIncidentsLogWhatTheAlertsAreTriedOn(t *testing.T) {
 			inBubble(t, testenv.Options{}, func(w *env) {
 				w.skipCheck = true // the promises are tested elsewhere, with what is left on the queue
 				p := &platform{env: w, dead: map[string]bool{}}
-				a := p.replica("a", worker.HandlerFunc(orders))
+				a := p.replica("a", worker.HandlerFunc(shop.Order))
 				time.Sleep(time.Minute)
 				happens(p, a)
 				time.Sleep(10 * time.Minute)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/internal/shop"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/worker"
 )
@@ -66,7 +67,7 @@ func TestTheChecksFindAWorkerThatBreaksItsPromise(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, testenv.Options{}, func(w *env) {
 				w.evidence = t.TempDir()
-				w.startWith(worker.HandlerFunc(orders), tt.wrap)
+				w.startWith(worker.HandlerFunc(shop.Order), tt.wrap)
 				w.send(order("1", `{"amount":40}`), order("2", `{"lines":[{"sku":"a"},{"sku":"b"}]}`))
 				w.waitDrained(time.Minute)
 				w.send(order("1", `{"amount":40}`), order("1", `{"amount":41}`))

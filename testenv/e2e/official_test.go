@@ -148,7 +148,7 @@ func (o *official) run(client func() (*azservicebus.Client, error)) {
 		Admission: admission.Config{KeySource: admission.FromProperty(keyProperty)},
 		Observer:  worker.ObserverFunc(o.observe),
 	}
-	w, err := worker.New(config, worker.NewBroker(client, o.queue), o.store, worker.HandlerFunc(orders))
+	w, err := worker.New(config, worker.NewBroker(client, o.queue), o.store, worker.HandlerFunc(shop.Order))
 	require.NoError(o.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/orderworker/orderworker/internal/shop"
 	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
@@ -119,7 +120,7 @@ func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
 				w.expect.Reasons = []string{tt.reason}
 				h := tt.handler
 				if h == nil {
-					h = worker.HandlerFunc(orders)
+					h = worker.HandlerFunc(shop.Order)
 				}
 				w.startWith(h, nil)
 				w.send(order("1", tt.body))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/internal/shop"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/admission"
@@ -159,7 +160,7 @@ func (p *play) startWorker() {
 	require.NoError(p.t, err)
 	source, err := admission.ParseKeySource("property:order-key")
 	require.NoError(p.t, err)
-	w, err := worker.New(worker.Config{Admission: admission.Config{KeySource: source}}, worker.NewBroker(p.site.serviceBus, p.site.queue), store, worker.HandlerFunc(orders))
+	w, err := worker.New(worker.Config{Admission: admission.Config{KeySource: source}}, worker.NewBroker(p.site.serviceBus, p.site.queue), store, worker.HandlerFunc(shop.Order))
 	require.NoError(p.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -7,10 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/orderworker/orderworker/internal/shop"
 	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/worker"
+	"github.com/orderworker/orderworker/worker/admission"
 )
 
 var (
@@ -28,31 +33,54 @@ func TestEverySeed(t *testing.T) {
 			t.Parallel()
 			inBubble(t, testenv.Options{Faults: fault.Seed(seed, hardships()...)}, func(w *env) {
 				w.seed = seed
-				w.load(rand.New(rand.NewPCG(seed, 7)))
-				w.Faults.Clear()
-				w.start()
-				w.waitDrained(time.Hour)
+				w.torture(traffic.NewStream(seed, "s-"), func() *runner { return w.start() })
 			})
 		})
 	}
 }
 
-// load sends a stream in bursts while workers come and go.
-func (w *env) load(rng *rand.Rand) {
-	stream := traffic.NewStream(w.seed, "s-")
-	alive := []*runner{w.start(), w.start()}
+// TestEveryEffectOfEverySeed is the same with commands among the orders: documents that exist are changed, in every way. What
+// must have come of it is worked out from what the environment wrote, and never from what a worker said.
+func TestEveryEffectOfEverySeed(t *testing.T) {
+	for n := range *seeds / 2 {
+		seed := *first + uint64(n)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, testenv.Options{Faults: fault.Seed(seed, hardships()...)}, func(w *env) {
+				w.seed, w.records = seed, true
+				w.torture(traffic.NewMixedStream(seed, "s-"), w.startShop)
+			})
+		})
+	}
+}
+
+// startShop starts a worker that takes commands.
+func (w *env) startShop() *runner {
+	w.t.Helper()
+	source, err := admission.ParsePartitionSource(shop.Partition)
+	require.NoError(w.t, err)
+	return w.startWith(shop.Handler(), nil, func(c *worker.Config) { c.Admission.Partition = source })
+}
+
+// torture sends a stream in bursts while workers come and go, and then lets all of it end well.
+func (w *env) torture(stream *traffic.Stream, start func() *runner) {
+	rng := rand.New(rand.NewPCG(w.seed, 7))
+	alive := []*runner{start(), start()}
 	for range 6 {
 		w.send(stream.Take(2 + rng.IntN(10))...)
 		time.Sleep(time.Duration(rng.IntN(20_000)) * time.Millisecond)
 		switch i := rng.IntN(len(alive)); rng.IntN(4) {
 		case 0, 1:
 			alive[i].die()
-			alive[i] = w.start()
+			alive[i] = start()
 		case 2:
 			alive[i].stop()
-			alive[i] = w.start()
+			alive[i] = start()
 		}
 	}
+	w.Faults.Clear()
+	start()
+	w.waitDrained(time.Hour)
 }
 
 // hardships are far denser than in production or in the torture of processes: a bubble waits for free.

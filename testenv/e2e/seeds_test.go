@@ -131,5 +131,7 @@ func hardships() []fault.Choice {
 		fault.Choice{Op: history.Lock, Phase: after, Probability: 0.005, Action: fault.Action{Kind: fault.CloseConnection, Condition: "amqp:connection:forced"}},
 		fault.Choice{Op: history.Lock, Phase: after, Probability: 0.005, Action: fault.Action{Kind: fault.EndSession, Condition: "amqp:internal-error"}},
 		fault.Choice{Op: history.Lock, Phase: before, Probability: 0.02, Action: fault.Wait(time.Second)},
+		// A round trip takes some time, or none, so that what is read is old before the write that depends on it.
+		fault.Choice{Op: "cosmosdb.*", Phase: before, Probability: 0.5, Action: fault.Wait(10 * time.Millisecond)},
 	)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -321,5 +322,64 @@ func TestAPatchThatDoesNotFitItsDocumentCondemnsNeitherTheStoreNorOtherMessages(
 			require.Equal(t, reason.InvalidEffects, uncertain.Reason)
 		}
 		require.NoError(t, e.store.Ready(e.ctx()))
+	})
+}
+
+func TestAConditionBesideAVersionMustHoldToo(t *testing.T) {
+	inBubble(t, setup{options: withRecords}, func(e *env) {
+		e.put("e1", "e1", `{"status":"CLOSED","version":1}`)
+		patch := worker.Patch("e1", worker.Set("/name", "new"), worker.Set("/version", 2)).If("FROM c WHERE c.status = 'OPEN' OR c.status = 'NEW'")
+		c := changes("M1", "e1", patch)
+		c.Version = &worker.Version{Document: "e1", Path: "/version", Value: 2}
+		_, err := e.store.Commit(e.ctx(), c)
+		require.Equal(t, "e1", requireAs[*worker.StateMovedError](t, err).Document)
+		require.NotContains(t, e.document("e1"), "name")
+		c = changes("M2", "e1", patch)
+		c.Version = &worker.Version{Document: "e1", Path: "/version", Value: 1}
+		require.True(t, e.commit(c).Stale, "an old version is stale whatever else does not hold")
+	})
+}
+
+func TestTheDocumentOfAMessageKeepsItsNumbersThroughAChange(t *testing.T) {
+	const body = `{"total":12345678901234567890,"lines":[{"price":0.1000000000000000055511151231257827}]}`
+	inBubble(t, setup{options: withRecords}, func(e *env) {
+		e.commit(commit("1", body))
+		state, err := e.store.Read(e.ctx(), "1", "1")
+		require.NoError(t, err)
+		require.Contains(t, string(state.Content), `"total":12345678901234567890`)
+		paid := strings.Replace(string(state.Content), `{`, `{"paid":98765432109876543210,`, 1)
+		require.True(t, e.commit(changes("M2", "1", worker.Replace("1", []byte(paid), state.ETag))).Created)
+		require.Equal(t, map[string]any{"/total": "12345678901234567890", "/lines/0/price": "0.1000000000000000055511151231257827", "/paid": "98765432109876543210"},
+			e.document("1")["exactNumbers"], "where the record of the message looks for them")
+		r, err := e.store.Find(e.ctx(), "", "1")
+		require.NoError(t, err)
+		require.Equal(t, body, string(r.Content))
+		state, err = e.store.Read(e.ctx(), "1", "1")
+		require.NoError(t, err)
+		require.Contains(t, string(state.Content), `"paid":98765432109876543210`)
+		require.Contains(t, string(state.Content), `"total":12345678901234567890`)
+	})
+}
+
+func TestAChangeHasATimeToLiveWhereTheContainerKeepsIt(t *testing.T) {
+	upsert := worker.Upsert("e1", []byte(`{"ttl":7}`))
+	upsert.TTL = time.Minute
+	inBubble(t, setup{options: withRecords}, func(e *env) {
+		require.True(t, e.commit(changes("M1", "e1", upsert)).Created)
+		require.InDelta(t, 60, e.document("e1")["ttl"], 0)
+	})
+	inBubble(t, setup{options: withRecords, container: func(s *cosmosdb.ContainerSpec) { s.DefaultTTL = 0 }}, func(e *env) {
+		_, err := e.store.Commit(e.ctx(), changes("M1", "e1", upsert))
+		require.Contains(t, requireAs[*worker.MisconfiguredError](t, err).Fix, "-1")
+	})
+}
+
+func TestInAContainerKeyedByIDAChangeStaysInItsPartition(t *testing.T) {
+	inBubble(t, setup{container: func(s *cosmosdb.ContainerSpec) { s.PartitionKey = []string{"/id"} }}, func(e *env) {
+		own, other := changes("M1", "e1", worker.Upsert("e1", []byte(`{"n":1}`))), changes("M2", "e1", worker.Upsert("e2", []byte(`{"n":1}`)))
+		own.WithoutRecord, other.WithoutRecord = true, true
+		require.True(t, e.commit(own).Created)
+		_, err := e.store.Commit(e.ctx(), other)
+		require.Contains(t, requireAs[*worker.UnstorableError](t, err).Detail, "outside of the partition")
 	})
 }

@@ -37,12 +37,19 @@ func TestTwoHundredDebitsOfOneAccountByEightWorkersComeOutExactly(t *testing.T) 
 		return debit(ctx, m)
 	}))
 	send(env, "d", debits, amount)
-	for range 8 {
-		env.Work(counted)
+	workers := make([]*apptest.Worker, 8)
+	for i := range workers {
+		workers[i] = env.Work(counted)
 	}
 	env.WaitUntilSettled(5 * time.Minute)
-	t.Logf("%d debits took %d runs of the handler", debits, runs.Load())
+	fmt.Printf("%d debits of one account by %d workers took %d runs of the handler\n", debits, len(workers), runs.Load())
+	require.GreaterOrEqual(t, runs.Load(), int64(debits))
 	require.Empty(t, env.DeadLetters(), "nobody is dead-lettered for losing a race")
+	committed := 0
+	for _, w := range workers[1:] {
+		counts := w.Stop()
+		committed += counts["created"] + counts["own_write"]
+	}
 	var a account
 	env.Document("acc-1", &a)
 	require.Equal(t, account{Balance: spare, Debits: debits}, a)
@@ -50,6 +57,9 @@ func TestTwoHundredDebitsOfOneAccountByEightWorkersComeOutExactly(t *testing.T) 
 
 	send(env, "too-much", 1, amount)
 	env.WaitUntilSettled(time.Minute)
+	counts := workers[0].Stop()
+	require.Equal(t, debits, committed+counts["created"]+counts["own_write"], "each debit is committed once")
+	require.Equal(t, 1, counts["rejected"]+counts["dead_lettered"])
 	require.Len(t, env.DeadLetters(), 1)
 	require.Equal(t, "InsufficientFunds", env.DeadLetters()[0].Reason)
 	env.Document("acc-1", &a)

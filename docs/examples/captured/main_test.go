@@ -61,6 +61,7 @@ func TestFiftyCopiesAtTwoWorkersPayAnOrderOnce(t *testing.T) {
 	env.WaitUntilSettled(time.Minute)
 	counts, more := one.Stop(), other.Stop()
 	requirePaidOnce(t, env)
+	require.Equal(t, 50, env.Services.History.Count(func(e history.Event) bool { return e.Op == history.Complete && e.Effect }))
 	require.Equal(t, 1, counts["created"]+more["created"]+counts["own_write"]+more["own_write"])
 	require.Equal(t, 49, counts["duplicate"]+more["duplicate"])
 	require.Regexp(t, `outcome +{"status":"PAID"}`, env.Run(program(), "get", "M42", "--partition-value", "913"), "it is kept in the record")

@@ -39,6 +39,8 @@ func TestShuffledAndDoubledEventsEndAtTheNewest(t *testing.T) {
 	require.Positive(t, counts["stale"])
 	require.Equal(t, versions, counts["created"]+counts["stale"])
 	require.Equal(t, versions, counts["duplicate"])
+	require.Equal(t, counts["created"], env.Services.History.Count(func(e history.Event) bool { return e.Op == history.ExecuteBatch && e.Effect }),
+		"of a stale event the customer is not written")
 	require.Len(t, env.Services.Stored(), versions+1, "the customer, and an inbox record of each event, stale or not")
 	require.Equal(t, counts["stale"], env.Services.History.Count(func(e history.Event) bool { return e.Op == history.CreateDocument && e.Effect }),
 		"of a stale event the inbox record alone is created")

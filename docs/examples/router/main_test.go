@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,6 +46,10 @@ func TestOfFiveTypesTwoAreStoredAndTheOthersAreIgnoredAndCounted(t *testing.T) {
 	require.EqualValues(t, 2, calls.Load())
 	require.Empty(t, env.DeadLetters())
 	require.ElementsMatch(t, []string{"0-0", "0-1", "1-0", "1-1"}, env.Services.Stored(), "nothing is stored of what is ignored")
+	require.Equal(t, 10, env.Services.History.Count(func(e history.Event) bool { return e.Op == history.Complete && e.Effect }), "all are completed")
+	for _, e := range env.Services.History.Events() {
+		require.False(t, strings.HasPrefix(e.Op, "cosmosdb.") && strings.HasPrefix(e.Key, "2-"), "the store is asked nothing about what is ignored: %+v", e)
+	}
 }
 
 func TestARedeliveredOrderThatIsStoredDoesNotCallTheCarrierAgain(t *testing.T) {

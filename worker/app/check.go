@@ -109,7 +109,7 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	r.Findings = append(r.Findings, found...)
 	r.Checked = []string{fmt.Sprintf("container %s/%s at %s", cfg.store.Database, cfg.store.Container, cfg.store.Endpoint), cfg.unseen()}
 	messages, err := k.peek(ctx, max(peek, 1))
-	r.Notes = append(r.Notes, cfg.bandwidth(messages))
+	r.Notes = []string{cfg.bandwidth(messages)}
 	switch {
 	case err != nil:
 		r.Findings = append(r.Findings, cfg.aboutQueue(err))
@@ -140,15 +140,15 @@ const standardMessage = 256 << 10
 // bandwidth says how fast the line must be, so that no lock is nearly over when its message arrives: the broker locks all
 // messages of a receive call before it sends the first. The worker takes a quarter of a lock for too long.
 func (c config) bandwidth(messages []*azservicebus.ReceivedMessage) string {
-	size, what := standardMessage, "as large as the tier Standard takes"
+	size, what := standardMessage, "the most that the tier Standard takes"
 	for i, m := range messages {
 		if i == 0 || len(m.Body) > size {
-			size, what = len(m.Body), "as large as the largest that was looked at"
+			size, what = len(m.Body), "the largest that was looked at"
 		}
 	}
 	rate := float64(c.worker.Concurrency*size) / (c.worker.LockDuration / 4).Seconds()
-	return fmt.Sprintf("%d messages at once (WORKER_CONCURRENCY) of %d bytes, %s, arrive within a quarter of their lock of %s (WORKER_LOCK_DURATION) on a line of %.0f KB/s or more. "+
-		"On a thinner one the worker asks for fewer at once.", c.worker.Concurrency, size, what, c.worker.LockDuration, max(1, rate/1000))
+	return fmt.Sprintf("WORKER_CONCURRENCY %d x %d bytes (%s) within a quarter of the lock of %s take a line of %.0f KB/s. On a thinner one the worker asks for fewer at once.",
+		c.worker.Concurrency, size, what, c.worker.LockDuration, max(1, rate/1000))
 }
 
 // aboutQueue is what keeps the worker from its queue.

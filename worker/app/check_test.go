@@ -76,14 +76,14 @@ func TestCheckSaysHowFastTheLineMustBe(t *testing.T) {
 	env, settings := serve(t, testenv.Options{})
 	settings["WORKER_LOCK_DURATION"], settings["WORKER_CONCURRENCY"] = "40s", "20"
 	_, r, _ := checked(t, settings)
-	require.Contains(t, r.Notes[0], "20 messages at once (WORKER_CONCURRENCY) of 262144 bytes")
-	require.Contains(t, r.Notes[0], "a quarter of their lock of 40s (WORKER_LOCK_DURATION) on a line of 524 KB/s or more")
+	require.Contains(t, r.Notes[0], "WORKER_CONCURRENCY 20 x 262144 bytes")
+	require.Contains(t, r.Notes[0], "a quarter of the lock of 40s take a line of 524 KB/s")
 	for _, size := range []int{10, 100_000, 50} {
 		_, err := env.Broker.Send("orders", servicebus.Message{Properties: &servicebus.Properties{MessageID: strconv.Itoa(size)}, BodyKind: servicebus.BodyData, Data: [][]byte{make([]byte, size)}})
 		require.NoError(t, err)
 	}
 	_, r, _ = checked(t, settings, "--peek", "10")
-	require.Contains(t, r.Notes[0], "of 100000 bytes, as large as the largest that was looked at")
+	require.Contains(t, r.Notes[0], "x 100000 bytes (the largest that was looked at)")
 	require.Contains(t, r.Notes[0], "200 KB/s")
 }
 
@@ -229,4 +229,14 @@ func TestAMessageThatTheClientCannotReadIsAWarning(t *testing.T) {
 	require.Len(t, r.Findings, 1)
 	require.Equal(t, severityWarning, r.Findings[0].Severity)
 	require.Contains(t, r.Findings[0].Fix, "one message at a time")
+}
+
+func TestAnEmptyMessageIdHasToBeWritten(t *testing.T) {
+	t.Parallel()
+	_, settings := serve(t, testenv.Options{})
+	code, _, stderr := execute(t, environOf(settings), "{\"message_id\":\"\",\"body\":{}}\n{\"body\":{}}\n", "send")
+	require.Equal(t, exitOK, code, stderr)
+	_, r, _ := checked(t, settings, "--peek", "2")
+	require.Equal(t, "dead-letter as MissingMessageId", r.Previews[0].Decision)
+	require.True(t, assignedByBroker(r.Previews[1].MessageID), "the broker assigns one to a message that has none")
 }

@@ -135,6 +135,7 @@ func needArgs(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		return withCode(exitUsage, fmt.Errorf("%s takes %s, and was given %q. See %s --help", c.CommandPath(), cmp.Or(strings.Join(names, " "), "no arguments"), args, c.CommandPath()))
+		return withCode(exitUsage, fmt.Errorf("%s takes %s, and was given %s. See %s --help",
+			c.CommandPath(), cmp.Or(strings.Join(names, " "), "no arguments"), cmp.Or(strings.Join(args, " "), "nothing"), c.CommandPath()))
 	}
 }

@@ -10,7 +10,7 @@ RACE ?= $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: build ## The main job on the embedded environment: a small stream of orders and what became of each
+run: build ## The main job on the embedded environment: a small stream of messages and what became of each
 	@./bin/devenv demo
 
 test: ## The whole suite with the race detector

@@ -26,15 +26,13 @@ type system struct {
 	stdout, stderr io.Writer
 }
 
-// terminal returns the width of the terminal that stdout is, and false when it is none.
-func (s system) terminal() (width int, ok bool) {
+// terminal reports whether stdout is a terminal.
+func (s system) terminal() bool {
 	f, isFile := s.stdout.(*os.File)
-	if !isFile || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	return width, err == nil
+	return isFile && term.IsTerminal(int(f.Fd()))
 }
+
+func (s system) say(format string, args ...any) { fmt.Fprintf(s.stdout, format+"\n", args...) }
 
 // usageError is a mistake in the command line.
 type usageError struct{ err error }

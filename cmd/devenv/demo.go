@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/orderworker/orderworker/testenv"
-	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/history"
-	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
 // demoLock is short, so that the delivery of the killed worker comes back while somebody watches. It is the shortest that
@@ -22,141 +21,97 @@ const demoLock = 5 * time.Second
 const demoLimit = 60 * time.Second
 
 func newDemo(sys system) *cobra.Command {
-	var program string
+	var p programs
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Send a small stream of orders through the real worker and show what becomes of each",
-		Long: `Send a small stream of orders through the real worker and show what becomes of each.
+		Short: "Send a small stream of messages through the real worker and show what becomes of each",
+		Long: `Send a small stream of messages through the real worker and show what becomes of each.
 
-The worker runs as a process of its own with the variables that it has in Azure. On a terminal everything stays up until
-Ctrl-C. Otherwise the exit code is 0 when every order ended as it must.`,
+First orderworker creates orders, then the program shop changes what exists. Both run as processes of their own with the
+variables that they have in Azure. On a terminal everything stays up until Ctrl-C. Otherwise the exit code is 0 when every
+message ended as it must.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), program, sys) },
+		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c.Context(), p, sys) },
 	}
-	c.Flags().StringVar(&program, "worker", "", "the worker's program; the default is orderworker next to this one")
+	p.bind(c.Flags())
 	return c
 }
 
-// demo is one demonstration.
-type demo struct {
-	sys   system
-	env   *testenv.Env
-	at    testenv.Addresses
-	fleet *fleet
-	sent  []*demoMessage
+func runDemo(ctx context.Context, p programs, sys system) error {
+	if err := p.find(); err != nil {
+		return err
+	}
+	sys.say("The real worker on an embedded Service Bus and Cosmos DB, all on this machine.")
+	sys.say("Two settings differ from the template's, so that you can watch the worker rather than the broker: locks last %v, so that", demoLock)
+	sys.say("a delivery that nobody finished comes back soon, and the queue's own duplicate detection is off.")
+	return withDemo(ctx, sys, p, false, func(orders *demo) error {
+		if err := orders.play(ctx, orders.newOrders, orders.repeats, orders.crash); err != nil {
+			return err
+		}
+		err := withDemo(ctx, sys, p, true, func(changes *demo) error { return changes.play(ctx, changes.firstChanges, changes.laterChanges) })
+		if err != nil || !sys.terminal() {
+			return err
+		}
+		return orders.stayUp(ctx)
+	})
 }
 
-func runDemo(ctx context.Context, program string, sys system) (err error) {
-	path, err := findWorker(program)
+// demo is a demonstration of one program in an environment of its own.
+type demo struct {
+	*env
+	sys  system
+	sent []*demoMessage
+}
+
+// withDemo calls f, and ends everything after it. The logs of the workers are kept only when something went wrong; an
+// interruption is nothing of the kind.
+func withDemo(ctx context.Context, sys system, p programs, changes bool, f func(*demo) error) (err error) {
+	e, err := newEnv(sys, p, changes, demoLock, nil, "WORKER_DRAIN_TIMEOUT=5s")
 	if err != nil {
 		return err
 	}
-	env, err := testenv.New(testenv.Options{Adjust: func(q *servicebus.Queue) {
-		q.LockDuration = demoLock
-		q.RequiresDuplicateDetection = false
-	}})
-	if err != nil {
-		return err
+	defer func() { err = errors.Join(err, e.Close()) }()
+	failed := f(&demo{env: e, sys: sys})
+	stopped := e.fleet.stop()
+	interrupted := ctx.Err() != nil
+	if stopped != nil || failed != nil && !interrupted {
+		sys.say("The logs of the workers are in %s", e.fleet.logs)
+		return errors.Join(failed, stopped)
 	}
-	defer func() { err = errors.Join(err, env.Close()) }()
-	d := &demo{sys: sys, env: env}
-	if d.at, err = env.Serve(ctx, testenv.Addresses{}); err != nil {
-		return err
-	}
-	settings := append(env.Environ(), "WORKER_HEALTH_ADDRESS=off", "WORKER_DRAIN_TIMEOUT=5s")
-	if d.fleet, err = newFleet(path, workerEnvironment(sys.environ, settings)); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.end(ctx, err)) }()
-	if err = d.run(ctx); err != nil && ctx.Err() != nil {
+	e.fleet.discard()
+	if failed != nil {
 		return errors.New("interrupted") // whatever the stop has cut off
 	}
-	return err
-}
-
-// end stops the workers, and keeps their logs only when something went wrong. An interruption is nothing of the kind.
-func (d *demo) end(ctx context.Context, failed error) error {
-	err := d.fleet.stop()
-	if err != nil || failed != nil && ctx.Err() == nil {
-		d.say("The logs of the workers are in %s", d.fleet.logs)
-		return err
-	}
-	d.fleet.discard()
 	return nil
 }
 
-func (d *demo) run(ctx context.Context) error {
-	d.say("The real worker on an embedded Service Bus and Cosmos DB, all on this machine.")
-	d.say("Two settings differ from the template's, so that you can watch the worker rather than the broker: locks last %v, so that", demoLock)
-	d.say("a delivery that nobody finished comes back soon, and the queue's own duplicate detection is off.\n")
-	for _, step := range []func(context.Context) error{d.newOrders, d.repeats, d.crash} {
+// play makes the steps, shows what became of each message, and holds the history against every promise.
+func (d *demo) play(ctx context.Context, steps ...func(context.Context) error) error {
+	if _, err := d.fleet.start(); err != nil {
+		return err
+	}
+	d.sys.say("")
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	wrong := d.report()
-	if err := d.promises(); err != nil {
-		return err
+	if wrong := d.report(); wrong > 0 {
+		return fmt.Errorf("%d message(s) did not end as they must; see the lines marked WRONG", wrong)
 	}
-	if wrong > 0 {
-		return fmt.Errorf("%d order(s) did not end as they must; see the lines marked WRONG", wrong)
+	sent := map[int64]traffic.Message{}
+	for _, m := range d.sent {
+		sent[m.sequence] = m.Message
 	}
-	if _, terminal := d.sys.terminal(); terminal {
-		return d.stayUp(ctx)
+	run, report := d.check(sent)
+	if err := report.Err(); err != nil {
+		return d.withEvidence(err)
 	}
+	d.sys.say("%d promises hold over the %d events of this run: nothing lost, nothing twice, all or none.", len(report), len(run.Events))
 	return nil
 }
 
-func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.sys.stdout, format+"\n", args...) }
-
-func (d *demo) newOrders(ctx context.Context) error {
-	if _, err := d.fleet.start(); err != nil {
-		return err
-	}
-	d.say("Worker 1 starts. Sending four messages: two orders, an order with three lines, and one that nobody can read.")
-	return d.sendAndWait(ctx,
-		&demoMessage{what: "new order", id: "1001", documents: 1, deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":40}}`},
-		&demoMessage{what: "new order", id: "1002", documents: 1, deliveries: 1, line: `{"message_id":"1002","body":{"orderId":"1002","customer":"Grace","amount":12.5}}`},
-		&demoMessage{what: "new order with three lines", id: "1003", documents: 4, deliveries: 1, line: `{"message_id":"1003","body":{"orderId":"1003","lines":[{"sku":"tea","quantity":2},{"sku":"pot","quantity":1},{"sku":"cup","quantity":6}]}}`},
-		&demoMessage{what: "a body that is no JSON", id: "1004", reason: "NotJSON", deliveries: 1, line: `{"message_id":"1004","body":"{\"orderId\":\"1004\",\"amount\":"}`},
-	)
-}
-
-func (d *demo) repeats(ctx context.Context) error {
-	d.say("Sending three more: one again, one again with its names in another order, and one under a used id with another amount.")
-	return d.sendAndWait(ctx,
-		&demoMessage{what: "1001 again, the same bytes", id: "1001", deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":40}}`},
-		&demoMessage{what: "1002 again, names in another order", id: "1002", deliveries: 1, line: `{"message_id":"1002","body":{ "amount": 12.50, "customer": "Grace", "orderId": "1002" }}`},
-		&demoMessage{what: "1001 with another amount", id: "1001", reason: "ContentConflict", deliveries: 1, line: `{"message_id":"1001","body":{"orderId":"1001","customer":"Ada","amount":400}}`},
-	)
-}
-
-// crash kills the worker at the worst moment: its document is committed, and the broker does not know yet.
-func (d *demo) crash(ctx context.Context) error {
-	alive, err := d.fleet.alive()
-	if err != nil || len(alive) == 0 {
-		return errors.Join(errors.New("no worker is running"), err)
-	}
-	d.env.Faults.Add(fault.On(history.CreateDocument).Key("1005").After(fault.Call(alive[0].kill)))
-	d.say("Sending one more, and killing worker 1 (SIGKILL to process %d) just after it has committed and before it can complete.", alive[0].pid())
-	p := &demoMessage{what: "new order; its worker is killed between commit and complete", id: "1005", documents: 1, deliveries: 2, line: `{"message_id":"1005","body":{"orderId":"1005","customer":"Alan","amount":7}}`}
-	if err := d.send(ctx, p); err != nil {
-		return err
-	}
-	killed, cancel := context.WithTimeout(ctx, demoLimit)
-	defer cancel()
-	select {
-	case <-alive[0].done:
-	case <-killed.Done():
-		return fmt.Errorf("worker 1 did not commit order 1005 within %v", demoLimit)
-	}
-	if _, err := d.fleet.start(); err != nil {
-		return err
-	}
-	d.say("Worker 1 is dead. Worker 2 starts; the broker delivers the order again when the lock of the dead worker ends, within %v.", demoLock)
-	return d.wait(ctx, p)
-}
-
+// sendAndWait sends messages, and returns when every one of them has ended.
 func (d *demo) sendAndWait(ctx context.Context, messages ...*demoMessage) error {
 	if err := d.send(ctx, messages...); err != nil {
 		return err
@@ -168,62 +123,107 @@ func (d *demo) sendAndWait(ctx context.Context, messages ...*demoMessage) error 
 func (d *demo) send(ctx context.Context, messages ...*demoMessage) error {
 	before := len(d.sent)
 	lines := make([]string, len(messages))
-	for i, p := range messages {
-		lines[i] = p.line
+	for i, m := range messages {
+		lines[i] = m.line()
+		if m.Before == "" {
+			continue
+		}
+		if err := d.Account.Seed(d.Database, d.Container, m.Before); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
 	if err := d.fleet.send(ctx, lines...); err != nil {
 		return err
 	}
-	arrived := 0
-	for _, e := range d.env.History.Events() {
-		if e.Op != history.Send || !e.Effect {
-			continue
-		}
-		if i := arrived - before; i >= 0 && i < len(messages) {
-			messages[i].sequence = e.Sequence
-		}
-		arrived++
+	arrived := d.arrived()
+	if len(arrived) != before+len(messages) {
+		return fmt.Errorf("%d messages were sent and %d arrived", len(messages), len(arrived)-before)
 	}
-	if arrived != before+len(messages) {
-		return fmt.Errorf("%d messages were sent and %d arrived", len(messages), arrived-before)
+	for i, m := range messages {
+		m.sequence = arrived[before+i].Sequence
 	}
 	d.sent = append(d.sent, messages...)
 	return nil
 }
 
-// wait returns when every demoMessage has ended, or with an error when that takes too long or a worker dies.
-func (d *demo) wait(ctx context.Context, messages ...*demoMessage) error {
-	limit := time.NewTimer(demoLimit)
-	defer limit.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := d.fleet.alive(); err != nil {
-			return err
-		}
-		open := d.open(messages)
-		if len(open) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.New("interrupted")
-		case <-limit.C:
-			return fmt.Errorf("nothing became of message %s within %v", open[0].id, demoLimit)
-		case <-tick.C:
+// arrived are the events of all messages that were sent.
+func (d *demo) arrived() []history.Event {
+	var sent []history.Event
+	for _, e := range d.History.Events() {
+		if e.Op == history.Send && e.Effect {
+			sent = append(sent, e)
 		}
 	}
+	return sent
 }
 
-func (d *demo) open(messages []*demoMessage) []*demoMessage {
-	events := d.env.History.Events()
-	var open []*demoMessage
-	for _, p := range messages {
-		if outcomeOf(events, p.sequence) == nil {
-			open = append(open, p)
-		}
+// wait returns when every message has ended, or with an error when that takes too long or a worker dies.
+func (d *demo) wait(ctx context.Context, messages ...*demoMessage) error {
+	limited, cancel := context.WithTimeout(ctx, demoLimit)
+	defer cancel()
+	done, err := every(limited, 20*time.Millisecond, func() (bool, error) {
+		messages = slices.DeleteFunc(messages, func(m *demoMessage) bool { return m.outcome(d.History.Events()) != nil })
+		_, err := d.fleet.alive()
+		return len(messages) == 0, err
+	})
+	switch {
+	case err != nil || done:
+		return err
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
 	}
-	return open
+	return fmt.Errorf("nothing became of message %s within %v", messages[0].ID, demoLimit)
+}
+
+// report shows what became of each message and returns how many ended as they must not.
+func (d *demo) report() (wrong int) {
+	events := d.History.Events()
+	d.sys.say("")
+	for _, m := range d.sent {
+		o := m.outcome(events)
+		text, why := o.summary(), m.why
+		if o != nil && !o.completed {
+			why = d.description(m.sequence)
+		}
+		if mistake := m.wrong(o); mistake != "" {
+			text = "WRONG: " + mistake
+			wrong++
+		}
+		d.sys.say("%-6s %s\n       %s: %s", m.ID, m.what, text, why)
+	}
+	d.sys.say("")
+	return wrong
+}
+
+// stayUp keeps everything running and reports each further message, until Ctrl-C.
+func (d *demo) stayUp(ctx context.Context) error {
+	d.sys.say("\nEverything stays up until Ctrl-C. Try it from another terminal:\n")
+	printExports(d.sys.stdout, d.Env, d.at)
+	worker := workerCommand()
+	d.sys.say("")
+	d.sys.say("echo '{\"message_id\":\"2001\",\"body\":{\"orderId\":\"2001\",\"amount\":5}}' | %s send   # send it twice, then change the amount", worker)
+	d.sys.say("%s deadletter list   # what was dead-lettered, with the verdict on each", worker)
+	d.sys.say("%s deadletter serve   # the same in a browser", worker)
+	d.sys.say("curl -s http://%s/queues   # counts of the queues\n", d.at.Management)
+	shown := map[int64]bool{}
+	for _, m := range d.sent {
+		shown[m.sequence] = true
+	}
+	_, err := every(ctx, 100*time.Millisecond, func() (bool, error) {
+		for _, e := range d.arrived() {
+			if o := outcomeOf(d.History.Events(), e.Sequence, e.Key); o != nil && !shown[e.Sequence] {
+				shown[e.Sequence] = true
+				d.sys.say("  %s: %s %s", e.Key, o.summary(), d.description(e.Sequence))
+			}
+		}
+		_, err := d.fleet.alive()
+		return false, err
+	})
+	if err != nil {
+		return errors.Join(errors.New("the worker is gone"), err)
+	}
+	d.sys.say("\nStopping.")
+	return nil
 }

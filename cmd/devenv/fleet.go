@@ -8,13 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 )
-
-// patience is how long a worker may take to end after SIGTERM: a little more than its drain timeout.
-const patience = 20 * time.Second
 
 // fleet starts workers as processes of their own, each with a log file, and keeps track of them. Its methods may be called
 // concurrently.
@@ -59,17 +56,27 @@ func (f *fleet) alive() ([]*process, error) {
 	var alive []*process
 	var errs []error
 	for _, p := range f.running {
-		select {
-		case <-p.done:
-			if err := p.crashed(); err != nil {
-				errs = append(errs, fmt.Errorf("%w\n%s", err, f.lastLines(p)))
-			}
-		default:
+		ended, err := p.ended()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w\n%s", err, f.lastLines(p)))
+		}
+		if !ended {
 			alive = append(alive, p)
 		}
 	}
 	f.running = alive
-	return append([]*process(nil), alive...), errors.Join(errs...)
+	return slices.Clone(alive), errors.Join(errs...)
+}
+
+// keep starts as many workers as are missing from n.
+func (f *fleet) keep(n int) error {
+	alive, err := f.alive()
+	for range n - len(alive) {
+		if err == nil {
+			_, err = f.start()
+		}
+	}
+	return err
 }
 
 // stop asks all workers to end at the same time, waits for them, and reports those that did not end well.
@@ -78,7 +85,7 @@ func (f *fleet) stop() error {
 	errs := make([]error, len(alive), len(alive)+1)
 	var group sync.WaitGroup
 	for i, p := range alive {
-		group.Go(func() { errs[i] = p.stop(patience) })
+		group.Go(func() { errs[i] = p.stop() })
 	}
 	group.Wait()
 	f.mu.Lock()

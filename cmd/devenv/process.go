@@ -1,28 +1,28 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
-	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
+// patience is how long a worker may take to end after SIGTERM: a little more than its drain timeout.
+const patience = 20 * time.Second
+
 // process is a running worker, a process of its own. Its methods may be called concurrently.
 type process struct {
-	name string
-	cmd  *exec.Cmd
-	log  *os.File
-	done chan struct{} // closed when it has ended; err may be read then
-	err  error
-
-	mu      sync.Mutex // guards what follows
-	expects bool       // somebody asked it to end
+	name  string
+	cmd   *exec.Cmd
+	log   *os.File
+	term  context.CancelFunc // sends SIGTERM, and SIGKILL after patience
+	asked atomic.Bool        // somebody asked it to end
+	done  chan struct{}      // closed when it has ended; err may be read then
+	err   error
 }
 
 // start runs a program with its output in a new file.
@@ -31,15 +31,21 @@ func start(name, path string, env []string, logFile string, args ...string) (*pr
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, args...)
+	ctx, term := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
 	apart(cmd)
 	if err := cmd.Start(); err != nil {
+		term()
 		return nil, errors.Join(fmt.Errorf("%s did not start: %w", name, err), log.Close())
 	}
-	p := &process{name: name, cmd: cmd, log: log, done: make(chan struct{})}
+	p := &process{name: name, cmd: cmd, log: log, term: term, done: make(chan struct{})}
 	go func() {
-		p.err = cmd.Wait()
+		if p.err = cmd.Wait(); errors.Is(p.err, context.Canceled) {
+			p.err = nil // it ended well after SIGTERM
+		}
 		_ = log.Close() // the process wrote it, not we
 		close(p.done)
 	}()
@@ -48,128 +54,51 @@ func start(name, path string, env []string, logFile string, args ...string) (*pr
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-func (p *process) asked() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.expects = true
-}
-
 // kill ends the process at once, as SIGKILL does, and returns when it is gone.
 func (p *process) kill() {
-	p.asked()
-	// An error means that it has ended by itself.
-	_ = p.cmd.Process.Kill()
+	p.asked.Store(true)
+	_ = p.cmd.Process.Kill() // an error means that it has ended by itself
 	<-p.done
 }
 
 // stop asks the process to end, as a platform does with SIGTERM, and kills it when it takes longer than patience. It returns
 // nil when the process ended with exit code 0.
-func (p *process) stop(patience time.Duration) error {
-	p.asked()
-	p.awaitFirstWord(patience)
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.kill()
-		return nil
-	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-	case <-timer.C:
-		p.kill()
-		return fmt.Errorf("%s did not end within %v after SIGTERM and was killed", p.name, patience)
-	}
+func (p *process) stop() error {
+	p.asked.Store(true)
+	p.awaitFirstWord()
+	p.term()
+	<-p.done
 	if p.err != nil {
-		return fmt.Errorf("%s was asked to end and ended with %w", p.name, p.err)
+		return fmt.Errorf("%s was asked to end and ended within %v with %w", p.name, patience, p.err)
 	}
 	return nil
 }
 
-// awaitFirstWord returns when the process has logged something or has ended, or after the limit. A signal that arrives before
+// awaitFirstWord returns when the process has logged something or has ended, or after a limit. A signal that arrives before
 // the process listens for it would end it like SIGKILL.
-func (p *process) awaitFirstWord(limit time.Duration) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
+func (p *process) awaitFirstWord() {
+	for limit := time.Now().Add(patience); time.Now().Before(limit); {
 		if info, err := p.log.Stat(); err != nil || info.Size() > 0 {
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(10 * time.Millisecond):
 		case <-p.done:
-			return
-		case <-timer.C:
 			return
 		}
 	}
 }
 
-// crashed returns an error when the process has ended badly although nobody asked it to end. A worker that ended well was
-// asked by somebody else.
-func (p *process) crashed() error {
+// ended reports whether the process has ended. The error tells that it ended badly although nobody asked it to end; a worker
+// that ended well was asked by somebody else.
+func (p *process) ended() (bool, error) {
 	select {
 	case <-p.done:
 	default:
-		return nil
+		return false, nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.expects || p.err == nil {
-		return nil
+	if p.asked.Load() || p.err == nil {
+		return true, nil
 	}
-	return fmt.Errorf("%s ended by itself: %v", p.name, p.cmd.ProcessState)
-}
-
-// findWorker returns the path of the worker's program: the given one, or the one that was built next to this program.
-func findWorker(given string) (string, error) {
-	path := given
-	if path == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", fmt.Errorf("cannot tell where this program is: %w. Give --worker PATH", err)
-		}
-		path = filepath.Join(filepath.Dir(self), "orderworker"+executableSuffix())
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil && given == "":
-		return "", fmt.Errorf("the worker is not built: there is no %s. Run make build, or give --worker PATH", path)
-	case err != nil:
-		return "", fmt.Errorf("--worker: %w", err)
-	case info.IsDir():
-		return "", fmt.Errorf("--worker: %s is a folder. Give the program itself", path)
-	}
-	return path, nil
-}
-
-func executableSuffix() string {
-	if runtime.GOOS == "windows" {
-		return ".exe"
-	}
-	return ""
-}
-
-// foreign are the prefixes of variables that would point a worker somewhere else than at the embedded environment.
-var foreign = [...]string{"SERVICEBUS_", "COSMOS_", "WORKER_", "AZURE_", "OTEL_"}
-
-// workerEnvironment is our own environment without what would mislead a worker, and with the given settings.
-func workerEnvironment(environ, settings []string) []string {
-	var env []string
-	for _, pair := range environ {
-		if !hasPrefix(pair, foreign[:]) {
-			env = append(env, pair)
-		}
-	}
-	return append(env, settings...)
-}
-
-func hasPrefix(s string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return true, fmt.Errorf("%s ended by itself: %v", p.name, p.cmd.ProcessState)
 }

@@ -9,21 +9,19 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/internal/traffic"
-	"github.com/orderworker/orderworker/testenv"
-	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
 // maxBacklog is the number of messages on the queue above which no more are sent, so that every round can be drained.
 const maxBacklog = 2000
 
-// round is one environment with workers that are tortured.
+// round is one environment with workers under faults.
 type round struct {
-	options tortureOptions
+	*env
 	sys     system
+	options tortureOptions
 	seed    uint64
-	env     *testenv.Env
-	fleet   *fleet
+	stream  *traffic.Stream
 	began   time.Time
 
 	mu              sync.Mutex
@@ -32,22 +30,23 @@ type round struct {
 	badEnds         []error                   // guarded by mu
 }
 
-// run tortures for a while, lets everything end well, and checks. It leaves nothing running.
+// run makes things go wrong for a while, lets everything end well, and checks. It leaves nothing running.
 func (r *round) run(ctx context.Context, length time.Duration, sum *tally) (err error) {
-	defer func() { err = errors.Join(err, r.env.Close()) }()
-	r.began, r.sent = time.Now(), map[int64]traffic.Message{}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	r.began = time.Now()
 	if err := r.load(ctx, length); err != nil {
 		return errors.Join(err, r.fleet.stop())
 	}
-	r.note("Nothing goes wrong any more; waiting until the queue is empty.")
+	r.sys.say("Nothing goes wrong any more; waiting until the queue is empty.")
 	drained := r.drain()
 	err = errors.Join(drained, r.fleet.stop(), errors.Join(r.badEnds...))
 	if drained == nil {
-		err = errors.Join(err, r.check(sum))
+		run, report := r.check(r.sent)
+		sum.add(r, run, report)
+		err = errors.Join(err, report.Err())
 	}
 	if err != nil {
-		name, saveErr := history.Save(r.env.History, "")
-		return errors.Join(fmt.Errorf("%w\nThe logs of the workers are in %s, the history is in %s", err, r.fleet.logs, name), saveErr)
+		return r.withEvidence(err)
 	}
 	r.fleet.discard()
 	return nil
@@ -55,10 +54,8 @@ func (r *round) run(ctx context.Context, length time.Duration, sum *tally) (err 
 
 // load starts the workers, sends, kills and breaks. Every goroutine that it starts has ended when it returns.
 func (r *round) load(ctx context.Context, length time.Duration) error {
-	for range r.options.workers {
-		if _, err := r.fleet.start(); err != nil {
-			return err
-		}
+	if err := r.fleet.keep(r.options.workers); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
@@ -73,7 +70,7 @@ func (r *round) load(ctx context.Context, length time.Duration) error {
 		})
 	}
 	group.Wait()
-	r.env.Faults.Clear()
+	r.Faults.Clear()
 	if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -83,37 +80,35 @@ func (r *round) load(ctx context.Context, length time.Duration) error {
 // send sends the stream at its rate, in small bursts.
 func (r *round) send(ctx context.Context) error {
 	const interval = 50 * time.Millisecond
-	stream := traffic.NewStream(r.seed, "t-")
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
 	due := 0.0
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		counts, err := r.env.Broker.Counts(r.env.Queue.Name)
-		if err != nil {
-			return err
-		}
-		if counts.Active+counts.Locked > maxBacklog {
-			continue
+	_, err := every(ctx, interval, func() (bool, error) {
+		counts, err := r.Broker.Counts(r.Queue.Name)
+		if err != nil || counts.Active+counts.Locked > maxBacklog {
+			return false, err
 		}
 		for due += float64(r.options.rate) * interval.Seconds(); due >= 1; due-- {
-			if err := r.sendOne(stream.Next()); err != nil {
-				return err
+			if err := r.sendOne(r.stream.Next()); err != nil {
+				return false, err
 			}
 		}
-	}
+		return false, nil
+	})
+	return err
 }
 
 func (r *round) sendOne(m traffic.Message) error {
+	if m.Before != "" {
+		if err := r.Account.Seed(r.Database, r.Container, m.Before); err != nil {
+			return err
+		}
+	}
 	kind := servicebus.Symbol("application/json")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seq, err := r.env.Broker.Send(r.env.Queue.Name, servicebus.Message{
-		Properties: &servicebus.Properties{MessageID: m.ID, ContentType: &kind}, BodyKind: servicebus.BodyData, Data: [][]byte{m.Body},
+	seq, err := r.Broker.Send(r.Queue.Name, servicebus.Message{
+		Properties:            &servicebus.Properties{MessageID: m.ID, ContentType: &kind, Subject: &m.Type},
+		ApplicationProperties: servicebus.Map{{Key: traffic.EntityProperty, Value: m.Entity}},
+		BodyKind:              servicebus.BodyData, Data: [][]byte{m.Body},
 	})
 	if err != nil {
 		return err
@@ -138,10 +133,8 @@ func (r *round) killLoop(ctx context.Context) error {
 		if len(alive) > 0 {
 			r.end(alive[rng.IntN(len(alive))], rng.IntN(3) == 0)
 		}
-		for n := len(alive) - 1; n < r.options.workers; n++ {
-			if _, err := r.fleet.start(); err != nil {
-				return err
-			}
+		if err := r.fleet.keep(r.options.workers); err != nil {
+			return err
 		}
 	}
 }
@@ -150,7 +143,7 @@ func (r *round) killLoop(ctx context.Context) error {
 func (r *round) end(p *process, gently bool) {
 	var err error
 	if gently {
-		err = p.stop(patience)
+		err = p.stop()
 	} else {
 		p.kill()
 	}
@@ -169,60 +162,33 @@ func (r *round) end(p *process, gently bool) {
 // drain waits until the queue is empty, with the workers that are needed for it. It is bounded by itself: a first Ctrl-C ends
 // the torture early, and what was sent until then is checked nevertheless.
 func (r *round) drain() error {
-	limit := time.NewTimer(drainLimit)
-	defer limit.Stop()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		alive, err := r.fleet.alive()
-		if err != nil {
-			return err
-		}
-		for n := len(alive); n < r.options.workers; n++ {
-			if _, err := r.fleet.start(); err != nil {
-				return err
-			}
-		}
-		c, err := r.env.Broker.Counts(r.env.Queue.Name)
-		if err != nil {
-			return err
-		}
-		if c.Active+c.Locked+c.Deferred+c.Scheduled == 0 {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			return fmt.Errorf("%d messages are still on the queue %v after the last fault", c.Active+c.Locked, drainLimit)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
+	defer cancel()
+	left := 0
+	drained, err := every(ctx, 100*time.Millisecond, func() (bool, error) {
+		c, err := r.Broker.Counts(r.Queue.Name)
+		left = c.Active + c.Locked + c.Deferred + c.Scheduled
+		return left == 0, errors.Join(err, r.fleet.keep(r.options.workers))
+	})
+	if err == nil && !drained {
+		return fmt.Errorf("%d messages are still on the queue %v after the last fault", left, drainLimit)
 	}
+	return err
 }
 
 // progress says how it goes: often on a terminal, seldom otherwise.
 func (r *round) progress(ctx context.Context) error {
-	_, terminal := r.sys.terminal()
-	every := 10 * time.Second
-	if terminal {
-		every = time.Second
+	interval := 10 * time.Second
+	if r.sys.terminal() {
+		interval = time.Second
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		counts, err := r.env.Broker.Counts(r.env.Queue.Name)
-		if err != nil {
-			return err
-		}
+	_, err := every(ctx, interval, func() (bool, error) {
+		counts, err := r.Broker.Counts(r.Queue.Name)
 		r.mu.Lock()
-		sent, killed, stopped := len(r.sent), r.killed, r.stopped
-		r.mu.Unlock()
-		r.note(fmt.Sprintf("%3.0fs  sent %d, on the queue %d, dead-lettered %d, documents %d, faults %d, workers killed %d and stopped %d",
-			time.Since(r.began).Seconds(), sent, counts.Active+counts.Locked, counts.DeadLettered, len(r.env.Stored()), r.env.Faults.Struck(), killed, stopped))
-	}
+		defer r.mu.Unlock()
+		r.sys.say("%3.0fs  sent %d, on the queue %d, dead-lettered %d, documents %d, faults %d, workers killed %d and stopped %d", time.Since(r.began).Seconds(),
+			len(r.sent), counts.Active+counts.Locked, counts.DeadLettered, len(r.Stored()), r.Faults.Struck(), r.killed, r.stopped)
+		return false, err
+	})
+	return err
 }
-
-func (r *round) note(text string) { fmt.Fprintln(r.sys.stdout, text) }

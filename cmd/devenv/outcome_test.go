@@ -26,7 +26,7 @@ func TestDeliveriesAreCountedAsTheBrokerCountsThem(t *testing.T) {
 		}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := outcomeOf(tt.events, 7)
+			f := outcomeOf(tt.events, 7, "1")
 			require.NotNil(t, f)
 			require.Equal(t, tt.want, f.deliveries)
 		})

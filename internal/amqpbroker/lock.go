@@ -103,6 +103,30 @@ func locked(received *amqp.Message) deadletter.LockedMessage {
 	return l
 }
 
+// LockDeferred locks a deferred message by its number. See [deadletter.Broker].
+func (b *Broker) LockDeferred(ctx context.Context, sequence int64) (deadletter.LockedMessage, error) {
+	// A request whose answer is lost leaves a lock behind, so it is not repeated.
+	reply, err := b.manage(ctx, b.source, 1, "receive-by-sequence-number", map[string]any{
+		"sequence-numbers": []int64{sequence}, "receiver-settle-mode": uint32(1),
+	})
+	if err != nil {
+		return deadletter.LockedMessage{}, asLock(err)
+	}
+	body, _ := reply.Value.(map[string]any)
+	messages, _ := body["messages"].([]any)
+	if len(messages) != 1 {
+		return deadletter.LockedMessage{}, deadletter.ErrLockLost
+	}
+	fields, _ := messages[0].(map[string]any)
+	token, ok := fields["lock-token"].(amqp.UUID)
+	if !ok {
+		return deadletter.LockedMessage{}, errLockAnswer
+	}
+	return deadletter.LockedMessage{Sequence: sequence, Lock: deadletter.LockToken(token)}, nil
+}
+
+var errLockAnswer = errors.New("amqpbroker: the broker's answer for a deferred message has no lock token in it")
+
 // Unlock ends the locking. See [deadletter.Broker].
 func (b *Broker) Unlock(ctx context.Context) error {
 	var locks []deadletter.LockToken

@@ -7,87 +7,85 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/worker"
 )
 
-// A Command says what is to be done with a message, and who wants it.
-type Command struct {
-	Action Action
-	Choice Choice
-	// Actor is who acts, and Why the reason that was given. Both are needed.
-	Actor, Why string
-	// Plan is the plan of which this is a part, and Step what the plan says of the message. Step is nil for a single action.
-	Plan string
-	Step *PlanStep
-	// Expect is the verdict that the person saw who gave the command. The message is skipped when it has another one now. Empty
-	// accepts any.
-	Expect Kind
-
-	// Origin says where the message came from when it did not lie in the dead letters, such as "import".
-	Origin string
-
-	// Archive keeps a message before it is removed. Nothing is done when it fails. Nil keeps none. It may be called by several
-	// goroutines at a time.
-	Archive func(*DeadLetter) error
-
-	// sent are the copies that were sent before, and seen what duplicate detection may remember, both for a resubmit.
-	sent sentBefore
-	seen *seen
-	// queueEnd is from where on a copy that is sent now lies in the queue.
-	queueEnd int64
+// Act carries out a command on one dead-lettered message. It returns when the message has an outcome; the error is one of the
+// broker, or that of ctx. When ctx ends it finishes what it has begun and releases every lock.
+func (r *Reviewer) Act(ctx context.Context, c Command, sequence int64) (Outcome, error) {
+	c = c.begin(r.settings)
+	out := Outcome{Sequence: sequence, Action: c.Action}
+	l, err := r.peekOne(ctx, sequence)
+	switch {
+	case errors.Is(err, ErrAbsent):
+		return out.absent(), nil
+	case err != nil:
+		return out, err
+	}
+	if out.MessageID, _ = l.MessageID(); c.Action == Resubmit {
+		if c.resubmission, err = r.resubmission(ctx, out.MessageID, sequence); err != nil {
+			return out, err
+		}
+	}
+	locks := r.lockRange(ctx, map[int64]bool{sequence: l.deferred()}, c.LockLimit)
+	out, met, err := r.lockOne(ctx, c, locks, out)
+	if met {
+		out, err = r.answered(ctx, c, func() Outcome { return r.actLocked(ctx, c, l, locks) })
+	}
+	return out, errors.Join(err, locks.end(ctx))
 }
 
-// A Result is what came of a command.
-type Result string
-
-// The results. Only the first four mean that the dead letter is removed.
-const (
-	// Applied: the documents were stored now.
-	Applied Result = "applied"
-	// Duplicate: the documents were stored before.
-	Duplicate Result = "duplicate"
-	// Resubmitted: the broker has taken a copy.
-	Resubmitted Result = "resubmitted"
-	// Discarded: the dead letter was removed.
-	Discarded Result = "discarded"
-	// Skipped: nothing was done, since something other is true of the message than was expected.
-	Skipped Result = "skipped"
-	// Refused: nothing was done, since it would have been of no use or done harm.
-	Refused Result = "refused"
-	// Rejected: the worker's own steps ended without committed documents.
-	Rejected Result = "rejected"
-	// NotSeen: a copy was sent and not seen since, so that the dead letter stays.
-	NotSeen Result = "not-seen"
-	// Absent: the dead letter is gone.
-	Absent Result = "gone"
-	// Locked: somebody else holds the dead letter.
-	Locked Result = "locked"
-	// StoreDown: the store cannot be used now.
-	StoreDown Result = "store-unavailable"
-	// Broken: a step failed, and the dead letter is where it was.
-	Broken Result = "failed"
-	// WouldAct: the action would be carried out. Only [Reviewer.DryRun] says so.
-	WouldAct Result = "would-act"
-	// Uncertain: the action had its effect, but nobody knows whether the dead letter is removed.
-	Uncertain Result = "uncertain"
-)
-
-// Removed reports whether the dead letter is known to be removed by this action.
-func (r Result) Removed() bool {
-	return r == Applied || r == Duplicate || r == Resubmitted || r == Discarded
+// lockOne locks the one message of a range, and waits while somebody else holds it. It reports whether it is locked; if not, the
+// outcome says why.
+func (r *Reviewer) lockOne(ctx context.Context, c Command, locks *lockRange, out Outcome) (Outcome, bool, error) {
+	for began := time.Now(); ; c.Paused("waiting for a dead letter that somebody else holds") {
+		met, err := locks.next(ctx, 1)
+		if len(met) > 0 || err != nil {
+			return out, len(met) > 0, err
+		}
+		_, err = r.peekOne(ctx, out.Sequence)
+		switch {
+		case errors.Is(err, ErrAbsent):
+			return out.absent(), false, nil
+		case time.Since(began) >= c.Patience:
+			return out.held(), false, nil
+		}
+	}
 }
 
-// An Outcome says what came of a command for one message.
-type Outcome struct {
-	Sequence  int64   `json:"sequence"`
-	MessageID string  `json:"messageId,omitempty"`
-	Action    Action  `json:"action"`
-	Verdict   Kind    `json:"verdict,omitempty"`
-	Result    Result  `json:"result"`
-	Detail    string  `json:"detail,omitempty"`
-	Charge    float64 `json:"charge,omitempty"`
-	// RetryAfter is what the store asked for.
-	RetryAfter time.Duration `json:"-"`
+// storeBackoff returns the backoff while the store cannot be used.
+func storeBackoff() backoff.Policy {
+	return backoff.Policy{Base: time.Second, Max: 30 * time.Second, Floor: 250 * time.Millisecond}
+}
+
+// answered repeats an action while the store cannot be used, until the command's deadline. The error is that of ctx, when it ends
+// the wait.
+func (r *Reviewer) answered(ctx context.Context, c Command, action func() Outcome) (Outcome, error) {
+	for try := 0; ; try++ {
+		out := action()
+		wait := max(out.RetryAfter, storeBackoff().Wait(try))
+		switch {
+		case out.Result != StoreDown:
+			return out, nil
+		case !c.deadline.IsZero() && time.Now().Add(wait).After(c.deadline):
+			return out.with(StoreDown, fmt.Sprintf("The store could not be used for %s. Try again when it can.", c.Patience)), nil
+		}
+		c.Paused(fmt.Sprintf("the store cannot be used now; trying again in %s", wait.Round(time.Second)))
+		if !backoff.Sleep(ctx, wait) {
+			return out, ctx.Err()
+		}
+	}
+}
+
+// actTime bounds the work on one message once it is begun.
+const actTime = 2 * time.Minute
+
+// actLocked deals with a locked message to its end, also when the caller gives up meanwhile.
+func (r *Reviewer) actLocked(ctx context.Context, c Command, l *DeadLetter, locks *lockRange) Outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTime)
+	defer cancel()
+	return r.act(ctx, c, l, func(ctx context.Context) error { return locks.complete(ctx, l.Sequence) })
 }
 
 // unsettled bounds what is still done once the outcome of an action is known, also when the caller has given up.
@@ -98,62 +96,74 @@ type remover func(ctx context.Context) error
 
 // act carries out a command on a locked message, in this order: look, write down the intention, have the effect, remove the
 // message, write down the outcome. It removes nothing when ctx ends before the effect, and finishes once the effect was had.
-func (r *Reviewer) act(ctx context.Context, o Command, l *DeadLetter, remove remover) Outcome {
-	out := Outcome{Sequence: l.Sequence, Action: o.Action}
+func (r *Reviewer) act(ctx context.Context, c Command, l *DeadLetter, remove remover) Outcome {
+	out := Outcome{Sequence: l.Sequence, Action: c.Action}
 	out.MessageID, _ = l.MessageID()
 	item := r.Examine(ctx, l)
 	out.Verdict = item.Verdict.Kind
-	e := r.entry(o, item)
-	if o.Action == Resubmit {
-		if sent, ok := o.sent.of(e); ok {
-			e.ActionID = sent.ActionID
-			if why := r.unseen(ctx, l, 1); why != "" {
-				return out.notSeen(why)
-			}
-			return r.finish(ctx, e, out.with(Resubmitted, sentDetail(sent)), remove)
+	e := r.entry(c, item)
+	if sent, ok := c.sent.of(e); ok {
+		e.ActionID = sent.ActionID
+		if why := r.unseen(ctx, l, 1); why != "" {
+			return out.notSeen(why)
 		}
+		return r.finish(ctx, e, out.with(Resubmitted, sentDetail(sent)), remove)
 	}
-	if stop, done := r.check(o, item, out); done {
+	if stop, done := r.check(c, item, out); done {
 		return stop
 	}
-	if o.Action == Resubmit {
-		if why := o.seen.claim(out.MessageID, l.Sequence, time.Now()); why != "" {
-			return out.with(Refused, why)
-		}
-	}
-	if why := r.behindOther(ctx, o, l); why != "" {
+	if why := r.inTheWay(ctx, c, l); why != "" {
 		return out.with(Refused, why)
 	}
-	if o.Archive != nil {
-		if err := o.Archive(l); err != nil {
+	if c.Action == Discard && c.Archive != nil {
+		if err := c.Archive.Keep(l); err != nil {
 			return out.with(Broken, "Nothing was done, since the message could not be archived: "+err.Error())
 		}
 	}
+	out = r.carryOut(ctx, c, e, l, out, remove)
+	if c.Archive != nil && !out.Result.Removed() && out.Result != Uncertain {
+		c.Archive.Drop(l.Sequence)
+	}
+	return out
+}
+
+// carryOut writes down the intention, has the effect, and removes the message.
+func (r *Reviewer) carryOut(ctx context.Context, c Command, e Entry, l *DeadLetter, out Outcome, remove remover) Outcome {
 	if err := r.record(ctx, e, Intended, "", ""); err != nil {
-		detail := "Nothing was done, since the action could not be recorded: " + err.Error()
-		if down, ok := errors.AsType[*worker.UnavailableError](err); ok {
-			out.RetryAfter = down.RetryAfter
-			return out.with(StoreDown, detail)
-		}
-		return out.with(Broken, detail)
+		return out.unrecorded(err)
 	}
-	out, effect := r.effect(ctx, o, e, l, out)
-	if effect && o.Action == Resubmit {
-		if why := r.unseen(context.WithoutCancel(ctx), l, o.queueEnd); why != "" {
-			out, effect = out.notSeen(why), false
-		}
-	}
-	if !effect {
+	out, done := r.effect(ctx, c, e, l, out)
+	if !done {
 		r.recordFailure(ctx, e, out)
 		return out
 	}
 	return r.finish(ctx, e, out, remove)
 }
 
+func (o Outcome) unrecorded(err error) Outcome {
+	o = o.with(Broken, "Nothing was done, since the action could not be recorded: "+err.Error())
+	if down, ok := errors.AsType[*worker.UnavailableError](err); ok {
+		o.Result, o.RetryAfter = StoreDown, down.RetryAfter
+	}
+	return o
+}
+
+// inTheWay says which other message stands against the action, or nothing.
+func (r *Reviewer) inTheWay(ctx context.Context, c Command, l *DeadLetter) string {
+	id, _ := l.MessageID()
+	switch c.Action {
+	case Resubmit:
+		return c.seen.claim(id, l.Sequence, time.Now())
+	case Reprocess:
+		return r.behindOther(ctx, c, l)
+	}
+	return ""
+}
+
 // behindOther warns of a message that another one of its key lies before: the first that is applied is the one that is stored. In
 // a plan they follow each other.
-func (r *Reviewer) behindOther(ctx context.Context, o Command, l *DeadLetter) string {
-	if o.Action != Reprocess || o.Plan != "" || o.Origin != "" || o.Choice.Acknowledged || l.Sequence < 2 {
+func (r *Reviewer) behindOther(ctx context.Context, c Command, l *DeadLetter) string {
+	if c.Plan != "" || c.Origin != "" || c.Choice.Acknowledged || l.Sequence < 2 {
 		return ""
 	}
 	earlier, err := r.OfKey(ctx, l, l.Sequence-1)
@@ -163,76 +173,64 @@ func (r *Reviewer) behindOther(ctx context.Context, o Command, l *DeadLetter) st
 	return fmt.Sprintf("%d dead letter(s) of this key came before it, the first is %d. What is applied first is stored, and the others are conflicts then. Reprocess that one first, or acknowledge the warning to go on.", len(earlier), earlier[0])
 }
 
-func (o Outcome) with(r Result, detail string) Outcome {
-	o.Result, o.Detail = r, detail
-	return o
-}
-
 // check compares what is true now with what was expected, and asks whether the action makes sense. It reports whether the
 // command ends here.
-func (r *Reviewer) check(o Command, item Item, out Outcome) (Outcome, bool) {
+func (r *Reviewer) check(c Command, item Item, out Outcome) (Outcome, bool) {
 	v := item.Verdict
 	switch {
 	case v.Kind == Undecided && v.Retry:
 		return out.with(StoreDown, v.Detail), true
 	case v.Kind == Undecided:
 		return out.with(Broken, v.Meaning()), true
-	case changed(o, v):
-		return out.with(Skipped, fmt.Sprintf("It was %s when this was decided and is %s now.", o.expected(), v.Kind)), true
-	case otherContent(o, item):
+	case changed(c, v):
+		return out.with(Skipped, fmt.Sprintf("It was %s when this was decided and is %s now.", c.expected(), v.Kind)), true
+	case otherContent(c, item):
 		return out.with(Skipped, "It is not the message that the plan was made for."), true
 	}
-	offer := OfferOf(o.Action, item.DeadLetter, v, r.settings, o.Choice, time.Now())
+	offer := OfferOf(c.Action, item.DeadLetter, v, r.settings, c.Choice, time.Now())
 	switch {
 	case offer.Refused != "":
 		return out.with(Refused, offer.Refused), true
-	case offer.Warning != "" && !o.Choice.Acknowledged:
+	case offer.Warning != "" && !c.Choice.Acknowledged:
 		return out.with(Refused, offer.Warning+" Acknowledge the warning to go on."), true
 	}
 	return out, false
 }
 
-func (o Command) expected() Kind {
-	if o.Step != nil {
-		return o.Step.Verdict
-	}
-	return o.Expect
-}
-
 // changed reports whether something else is true now than was expected. A message that was to be reprocessed and has been
 // applied since, perhaps by an earlier try of this very command, is what was wanted: reprocessing it only finishes.
-func changed(o Command, v Verdict) bool {
-	want := o.expected()
+func changed(c Command, v Verdict) bool {
+	want := c.expected()
 	if want == "" || want == v.Kind {
 		return false
 	}
-	return o.Action != Reprocess || want != NeverApplied || v.Kind != AlreadyApplied
+	return c.Action != Reprocess || want != NeverApplied || v.Kind != AlreadyApplied
 }
 
 // otherContent reports whether a step was planned for another message than the one that lies there. The broker does not
 // use a sequence number twice, but a queue can be deleted and made again.
-func otherContent(o Command, item Item) bool {
-	if o.Step == nil {
+func otherContent(c Command, item Item) bool {
+	if c.Step == nil {
 		return false
 	}
 	id, _ := item.DeadLetter.MessageID()
-	return o.Step.MessageID != id || !o.Step.EnqueuedAt.Equal(item.DeadLetter.EnqueuedAt)
+	return c.Step.MessageID != id || !c.Step.EnqueuedAt.Equal(item.DeadLetter.EnqueuedAt)
 }
 
 // effect does what the action is about, and reports whether it was done. When it was not, the message must stay.
-func (r *Reviewer) effect(ctx context.Context, o Command, e Entry, l *DeadLetter, out Outcome) (Outcome, bool) {
-	switch o.Action {
+func (r *Reviewer) effect(ctx context.Context, c Command, e Entry, l *DeadLetter, out Outcome) (Outcome, bool) {
+	switch c.Action {
 	case Reprocess:
 		return r.process(ctx, l, out)
 	case Resubmit:
-		return r.send(ctx, o, e, l, out)
+		return r.send(ctx, c, e, l, out)
 	}
 	return out.with(Discarded, ""), true
 }
 
 func (r *Reviewer) process(ctx context.Context, l *DeadLetter, out Outcome) (Outcome, bool) {
 	result := r.pipeline.Process(ctx, l.Received())
-	out.Charge, out.RetryAfter = result.Charge, result.RetryAfter
+	out.RetryAfter = result.RetryAfter
 	switch {
 	case result.Committed() && (result.Judgement == worker.Duplicate || result.Judgement == worker.Redelivered):
 		return out.with(Duplicate, ""), true
@@ -258,38 +256,6 @@ func detailOf(r worker.Result) string {
 		return r.Err.Error()
 	}
 	return r.Cause.String()
-}
-
-// send sends the copy and writes down that it did, before anything is removed. The own additions are left out when the
-// copy is too large with them.
-func (r *Reviewer) send(ctx context.Context, o Command, e Entry, l *DeadLetter, out Outcome) (Outcome, bool) {
-	detail := ""
-	err := r.sendCopy(ctx, o, l, false)
-	if errors.Is(err, ErrTooLarge) {
-		detail = "The copy carries no resubmit count, since it would have been too large with it."
-		err = r.sendCopy(ctx, o, l, true)
-	}
-	switch {
-	case errors.Is(err, ErrTooLarge):
-		return out.with(Refused, "The message is larger than the queue takes, even without what was added to it when it was dead-lettered. Reprocess it in place."), false
-	case err != nil:
-		return out.with(Broken, "The send failed, and the copy may have been taken all the same; that does no harm, since the worker applies it once: "+err.Error()), false
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsettled)
-	defer cancel()
-	if err := r.record(ctx, e, Sent, string(Resubmitted), detail); err != nil {
-		// The copy is on its way. Removing the message loses nothing, and the intention is in the ledger.
-		detail = "The copy was sent, and recording it failed: " + err.Error()
-	}
-	return out.with(Resubmitted, detail), true
-}
-
-func (r *Reviewer) sendCopy(ctx context.Context, o Command, l *DeadLetter, plain bool) error {
-	encoded, err := Copy(l, o.Choice, time.Now(), plain)
-	if err != nil {
-		return err
-	}
-	return r.broker.Send(ctx, encoded)
 }
 
 // finish removes the message after the effect, and writes down the outcome. The caller may have given up meanwhile.
@@ -342,13 +308,13 @@ func (r *Reviewer) remove(ctx context.Context, sequence int64, remove remover) (
 // maxLedgerText bounds a text from a message in the ledger, in characters.
 const maxLedgerText = 256
 
-func (r *Reviewer) entry(o Command, item Item) Entry {
+func (r *Reviewer) entry(c Command, item Item) Entry {
 	l, v := item.DeadLetter, item.Verdict
 	id, _ := l.MessageID()
 	return Entry{
-		SentHash: sentHash(o, l), ActionID: rand.Text(), Actor: o.Actor, Why: o.Why, Plan: o.Plan, Origin: o.Origin, Queue: r.settings.Queue, Program: r.settings.Program,
+		SentHash: sentHash(c, l), ActionID: rand.Text(), Actor: c.Actor, Why: c.Why, Plan: c.Plan, Origin: c.Origin, Queue: r.settings.Queue, Program: r.settings.Program,
 		Sequence: l.Sequence, EnqueuedAt: l.EnqueuedAt, MessageID: Clip(id, maxLedgerText), DocumentID: item.DocumentID, Reason: Clip(l.Reason(), maxLedgerText),
-		Verdict: v.Kind, Action: o.Action, StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash,
+		Verdict: v.Kind, Action: c.Action, StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash,
 	}
 }
 

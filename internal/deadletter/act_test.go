@@ -22,7 +22,7 @@ func TestReprocessAppliesAndThenRemoves(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("MaxDeliveryCountExceeded", message("m1", `{"a":1}`))
 		out := w.act(command(deadletter.Reprocess), n)
-		require.Equal(t, []deadletter.Outcome{{Sequence: n, MessageID: "m1", Action: deadletter.Reprocess, Verdict: deadletter.NeverApplied, Result: deadletter.Applied, Charge: 6}}, out)
+		require.Equal(t, []deadletter.Outcome{{Sequence: n, MessageID: "m1", Action: deadletter.Reprocess, Verdict: deadletter.NeverApplied, Result: deadletter.Applied}}, out)
 		require.Equal(t, 1, w.mem.Creations("m1"))
 		require.Zero(t, w.count("orders").Total(), "nothing was sent, and the dead letter is gone")
 		require.Equal(t, []deadletter.State{deadletter.Intended, deadletter.Done}, w.ledger.states(n))
@@ -98,9 +98,9 @@ func TestNothingIsDoneWithoutALedger(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
 		review := deadletter.NewReviewer(w.broker(), w.pipeline, nil, w.settings)
-		s, err := review.Act(t.Context(), deadletter.Application{Command: command(deadletter.Reprocess)}, n)
+		out, err := review.Act(t.Context(), command(deadletter.Reprocess), n)
 		require.NoError(t, err)
-		require.Equal(t, map[deadletter.Result]int{deadletter.Broken: 1}, s.Counts)
+		require.Equal(t, deadletter.Broken, out.Result)
 		require.Zero(t, w.mem.Len())
 	})
 }
@@ -318,7 +318,9 @@ func TestAScanThatWouldLockTooMuchStops(t *testing.T) {
 			require.NoError(t, err)
 		}
 		w.buryAll("X")
-		_, err := w.review.Act(t.Context(), deadletter.Application{Command: command(deadletter.Reprocess), Pace: deadletter.Pace{LockLimit: 100}}, 290)
+		c := command(deadletter.Reprocess)
+		c.LockLimit = 100
+		_, err := w.review.Act(t.Context(), c, 290)
 		require.ErrorIs(t, err, deadletter.ErrLockLimit)
 		require.Equal(t, 300, w.count(dead).Active)
 	})
@@ -381,10 +383,11 @@ func TestTwoPeopleDoNotDoItTwice(t *testing.T) {
 		for range 2 {
 			review := w.reviewer()
 			go func() {
-				_, err := review.Act(t.Context(), deadletter.Application{Command: command(deadletter.Reprocess), Outcome: func(o deadletter.Outcome) { results <- o.Result }}, n)
+				out, err := review.Act(t.Context(), command(deadletter.Reprocess), n)
 				if err != nil {
-					results <- deadletter.Broken
+					out.Result = deadletter.Broken
 				}
+				results <- out.Result
 			}()
 		}
 		got := []deadletter.Result{<-results, <-results}

@@ -1,8 +1,11 @@
 package deadletter
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/orderworker/orderworker/internal/messagejson"
 )
 
 // An Action is what a person can have done with a dead letter.
@@ -49,6 +52,18 @@ type Choice struct {
 	UnknownProgram bool
 	// Program is the other program whose messages may be discarded here.
 	Program string
+}
+
+// ParseTTL reads a time to live for a copy, such as 24h or P1D. Empty is none.
+func ParseTTL(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	ttl, err := messagejson.ParseDuration(text)
+	if err != nil || ttl <= 0 {
+		return 0, fmt.Errorf("%q is not a time to live such as 24h or P1D", text)
+	}
+	return ttl, nil
 }
 
 // First returns the action that a verdict suggests.

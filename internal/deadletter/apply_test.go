@@ -21,11 +21,12 @@ import (
 func (w *world) plan(p deadletter.Planning) (deadletter.PlanHeader, []deadletter.PlanStep, deadletter.PlanSummary) {
 	w.t.Helper()
 	var b bytes.Buffer
-	s, err := w.review.Plan(w.t.Context(), deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: time.Now(), CreatedBy: "ann"}, p, &b)
+	plan, s, err := w.review.Plan(w.t.Context(), deadletter.PlanHeader{ID: "p1", CreatedAt: time.Now(), CreatedBy: "ann"}, p)
 	require.NoError(w.t, err)
-	h, steps, err := deadletter.ReadPlan(&b)
+	require.NoError(w.t, plan.Write(&b))
+	plan, err = deadletter.ReadPlan(&b)
 	require.NoError(w.t, err)
-	return h, steps, s
+	return plan.PlanHeader, plan.Steps, s
 }
 
 func application(steps []deadletter.PlanStep) deadletter.Application {
@@ -97,13 +98,13 @@ func TestApplyDoesWhatThePlanSaysAndASecondTimeNothing(t *testing.T) {
 		w.mixed()
 		_, steps, _ := w.plan(deadletter.Planning{})
 		w.bury("MaxDeliveryCountExceeded", message("later", `{"a":1}`))
-		var last deadletter.Progress
+		var last deadletter.Summary
 		a := application(steps)
-		a.Progress = func(p deadletter.Progress) { last = p }
+		a.Progress = func(p deadletter.Summary) { last = p }
 		s := w.applyPlan(a)
 		require.Equal(t, map[deadletter.Result]int{deadletter.Discarded: 3, deadletter.Applied: 3}, s.Counts)
 		require.Equal(t, 6, s.Settled())
-		require.Equal(t, deadletter.Progress{Steps: 6, Settled: 6, Counts: s.Counts}, last)
+		require.Equal(t, deadletter.Summary{Steps: 6, Counts: s.Counts}, last)
 		require.Equal(t, 7, w.count(dead).Active, "conflicts, unreadable ones and what came later")
 		require.Len(t, w.ledger.entries, 12)
 		for _, e := range w.ledger.entries {
@@ -228,8 +229,8 @@ func TestApplyPausesWhileTheStoreIsThrottledAndThenGoesOn(t *testing.T) {
 		_, steps, _ := w.plan(deadletter.Planning{})
 		var paused string
 		a := application(steps)
-		a.Progress = func(p deadletter.Progress) {
-			if p.Settled == 40 {
+		a.Progress = func(p deadletter.Summary) {
+			if p.Settled() == 40 {
 				w.store.Down(&worker.UnavailableError{RetryAfter: 7 * time.Second, Cause: errors.New("429")})
 				time.AfterFunc(30*time.Minute, w.store.Up)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/orderworker/orderworker/internal/backoff"
 )
 
 // A send that duplicate detection drops looks like any other to its sender. So the dead letter of a resubmit is removed only when
@@ -54,12 +56,8 @@ func (r *Reviewer) unseen(ctx context.Context, l *DeadLetter, from int64) string
 	from = max(from, 1)
 	var failed error
 	for _, wait := range arrivalWaits {
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !backoff.Sleep(ctx, wait) {
 			return "Nobody looked whether the copy has arrived, since it was interrupted."
-		case <-timer.C:
 		}
 		for _, peek := range []func(context.Context, int64, int) ([]*DeadLetter, error){r.broker.PeekQueue, r.broker.Peek} {
 			seen, err := findCopy(ctx, peek, l, from)

@@ -22,6 +22,8 @@ type Broker interface {
 	// Lock locks up to most messages from the front, waits for the first of them at most as long as wait, and returns none
 	// when none came.
 	Lock(ctx context.Context, most int, wait time.Duration) ([]LockedMessage, error)
+	// LockDeferred locks a message that somebody has deferred. ErrLockLost means that it is gone, is not deferred, or is locked.
+	LockDeferred(ctx context.Context, sequence int64) (LockedMessage, error)
 	// Unlock ends the locking. It releases messages that arrived and were never returned by Lock.
 	Unlock(ctx context.Context) error
 	// Renew extends locks. ErrLockLost means that at least one of them is lost.

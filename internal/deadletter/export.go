@@ -1,7 +1,6 @@
 package deadletter
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -87,70 +86,4 @@ func ImportLine(line []byte) (*DeadLetter, error) {
 		return nil, err
 	}
 	return fromAnnotated(m)
-}
-
-// originImport marks entries of messages that came out of a file.
-const originImport = "import"
-
-// importGroup is how many messages of a file are begun before the failures are counted.
-const importGroup = 100
-
-// Import carries out a command on messages that were exported and do not lie in the dead letters any more, or need not: it
-// reprocesses them, or sends them to the queue, under the same rules and records as for dead letters. Nothing is removed. A
-// message that was imported before is recognised by the store, or by the record of its send.
-func (r *Reviewer) Import(ctx context.Context, a Application, messages []*DeadLetter) (Summary, error) {
-	a.Command.Origin, a.Command.Plan, a.Steps = originImport, "", nil
-	run := r.newRun(a)
-	run.file, run.summary.Steps = messages, len(messages)
-	numbers := make([]int64, len(messages))
-	for i, l := range messages {
-		id, _ := l.MessageID()
-		numbers[i] = int64(i)
-		run.steps[int64(i)] = PlanStep{Sequence: l.Sequence, Action: a.Command.Action, MessageID: id}
-	}
-	if a.Command.Action == Resubmit {
-		var err error
-		if run.queueEnd, err = r.queueEnd(ctx); err != nil {
-			return run.summary, err
-		}
-	}
-	for group := range slices.Chunk(numbers, importGroup) {
-		run.group(ctx, group)
-		switch {
-		case ctx.Err() != nil:
-			run.summary.Stopped = "it was interrupted"
-			return run.summary, nil
-		case a.Pace.MaxFailures > 0 && run.tooMany() != "":
-			run.summary.Stopped = run.tooMany()
-			return run.summary, nil
-		}
-	}
-	return run.summary, nil
-}
-
-// fromFile deals with one message of a file to its end.
-func (r *run) fromFile(ctx context.Context, o Command, l *DeadLetter) Outcome {
-	if o.Action == Resubmit {
-		var err error
-		id, _ := l.MessageID()
-		if o.sent, o.seen, err = r.loadSent(ctx, id); err != nil {
-			return Outcome{Sequence: l.Sequence, MessageID: id, Action: o.Action}.with(Broken, err.Error())
-		}
-	}
-	return r.act(ctx, o, l, func(context.Context) error { return nil })
-}
-
-// DryRunImport says what [Reviewer.Import] would do with each message, and does nothing.
-func (r *Reviewer) DryRunImport(ctx context.Context, o Command, messages []*DeadLetter, yield func(Outcome)) error {
-	o.Origin = originImport
-	slots := make(chan struct{}, lookups)
-	for group := range slices.Chunk(messages, importGroup) {
-		for _, item := range r.examine(ctx, group, slots) {
-			yield(r.wouldDo(o, PlanStep{Sequence: item.DeadLetter.Sequence, Action: o.Action}, item))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
 }

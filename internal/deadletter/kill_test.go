@@ -78,6 +78,10 @@ func (m mortalBroker) Lock(ctx context.Context, most int, wait time.Duration) ([
 	return call(m.p, "lock", func() ([]deadletter.LockedMessage, error) { return m.b.Lock(ctx, most, wait) })
 }
 
+func (m mortalBroker) LockDeferred(ctx context.Context, n int64) (deadletter.LockedMessage, error) {
+	return call(m.p, "lock deferred", func() (deadletter.LockedMessage, error) { return m.b.LockDeferred(ctx, n) })
+}
+
 func (m mortalBroker) Unlock(ctx context.Context) error {
 	return do(m.p, "unlock", func() error { return m.b.Unlock(ctx) })
 }

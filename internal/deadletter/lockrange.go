@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/orderworker/orderworker/internal/backoff"
 )
 
 // The sizes of the work on locks.
@@ -37,8 +40,10 @@ type lockRange struct {
 	limit  int
 	// met are wanted messages that next has not returned yet. It belongs to the goroutine that calls next.
 	met []int64
-	// batch is how many messages are asked for next. It belongs to the same goroutine.
-	batch int
+	// deferred are the wanted messages that somebody has deferred, and batch is how many others are asked for next. Both belong to
+	// the same goroutine.
+	deferred []int64
+	batch    int
 
 	mu sync.Mutex
 	// locks has everything that is locked here, by sequence number, and what did not say its number below zero; wanted has those
@@ -57,18 +62,20 @@ type held struct {
 	until time.Time // by the clock here: when the lock may end if it is not renewed
 }
 
-// lockRange starts to lock the messages with these sequence numbers. Keep at most limit others locked; zero means
-// DefaultLockLimit. end must be called.
-func (r *Reviewer) lockRange(ctx context.Context, sequences []int64, limit int) *lockRange {
+// lockRange starts to lock the messages with these sequence numbers; the value says whether each is deferred. It keeps at most limit
+// others locked; zero means DefaultLockLimit. end must be called.
+func (r *Reviewer) lockRange(ctx context.Context, wanted map[int64]bool, limit int) *lockRange {
 	if limit <= 0 {
 		limit = DefaultLockLimit
 	}
 	s := &lockRange{
 		broker: r.broker, lock: r.settings.lock(), limit: limit, batch: fewestLocks,
-		locks: map[int64]held{}, wanted: make(map[int64]bool, len(sequences)),
+		locks: map[int64]held{}, wanted: make(map[int64]bool, len(wanted)),
 	}
-	for _, n := range sequences {
-		s.wanted[n] = true
+	for n, deferred := range wanted {
+		if s.wanted[n] = true; deferred {
+			s.deferred = append(s.deferred, n)
+		}
 	}
 	// The renewer outlives ctx: what is locked stays locked until end releases it.
 	renewCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -81,8 +88,8 @@ func (r *Reviewer) lockRange(ctx context.Context, sequences []int64, limit int) 
 // more to give now: what is still wanted then is gone, or locked by somebody else; see missing. Messages that came along wait
 // for the next call.
 func (s *lockRange) next(ctx context.Context, most int) ([]int64, error) {
-	var failed error
-	for len(s.met) < most && s.left() > 0 && failed == nil {
+	failed := s.lockDeferred(ctx, most)
+	for len(s.met) < most && s.queued() > 0 && failed == nil {
 		if failed = ctx.Err(); failed != nil {
 			break
 		}
@@ -108,6 +115,32 @@ func (s *lockRange) next(ctx context.Context, most int) ([]int64, error) {
 	return found, failed
 }
 
+// lockDeferred locks wanted messages that somebody has deferred: the broker hands them out by their numbers, and in no other way.
+// When it gives none and no others are wanted, it waits for a while.
+func (s *lockRange) lockDeferred(ctx context.Context, most int) error {
+	var left []int64
+	for i, n := range s.deferred {
+		if len(s.met) >= most {
+			left = append(left, s.deferred[i:]...)
+			break
+		}
+		l, err := s.broker.LockDeferred(ctx, n)
+		switch {
+		case errors.Is(err, ErrLockLost): // it is gone, or somebody else holds it
+			left = append(left, n)
+		case err != nil:
+			return err
+		default:
+			s.take(l, time.Now())
+		}
+	}
+	s.deferred = left
+	if len(s.met) == 0 && len(left) > 0 && s.queued() == 0 {
+		backoff.Sleep(ctx, idleWait)
+	}
+	return ctx.Err()
+}
+
 // take notes a lock.
 func (s *lockRange) take(l LockedMessage, received time.Time) {
 	s.mu.Lock()
@@ -119,23 +152,26 @@ func (s *lockRange) take(l LockedMessage, received time.Time) {
 	}
 	_, again := s.locks[n]
 	s.locks[n] = held{token: l.Lock, until: received.Add(s.lock)}
-	switch {
-	case s.wanted[n]:
+	if _, wanted := s.wanted[n]; wanted {
 		delete(s.wanted, n)
 		s.met = append(s.met, n)
-	case !again:
+	} else if !again {
 		s.others++
 	}
 }
 
 // open returns how many wanted messages next has not returned yet.
-func (s *lockRange) open() int { return len(s.met) + s.left() }
-
-// left returns how many wanted messages were not met yet.
-func (s *lockRange) left() int {
+func (s *lockRange) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.wanted)
+	return len(s.met) + len(s.wanted)
+}
+
+// queued returns how many wanted messages were not met yet and are not deferred.
+func (s *lockRange) queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.wanted) - len(s.deferred)
 }
 
 func (s *lockRange) kept() int {
@@ -148,12 +184,7 @@ func (s *lockRange) kept() int {
 func (s *lockRange) missing() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]int64, 0, len(s.wanted))
-	for n := range s.wanted {
-		out = append(out, n)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(s.wanted))
 }
 
 // forget stops looking for a message.
@@ -161,6 +192,7 @@ func (s *lockRange) forget(sequence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.wanted, sequence)
+	s.deferred = slices.DeleteFunc(s.deferred, func(n int64) bool { return n == sequence })
 }
 
 // complete removes a message that was met. See [Broker.Complete].
@@ -183,14 +215,7 @@ func (s *lockRange) complete(ctx context.Context, sequence int64) error {
 
 // renew extends every lock half way through its life, until the context ends.
 func (s *lockRange) renew(ctx context.Context) {
-	for {
-		timer := time.NewTimer(s.lock / 4)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+	for backoff.Sleep(ctx, s.lock/4) {
 		for _, batch := range s.due(time.Now()) {
 			s.extend(ctx, batch)
 		}

@@ -109,15 +109,7 @@ func (l *DeadLetter) Deliveries() uint32 {
 	return l.Message.Header.DeliveryCount
 }
 
-// Unreachable says why the message cannot be locked, or nothing.
-func (l *DeadLetter) Unreachable() string {
-	if l.deferred() {
-		return "Somebody has deferred the dead letter, so it cannot be reached here."
-	}
-	return ""
-}
-
-// deferred reports whether somebody has deferred the message, so that it cannot be locked.
+// deferred reports whether somebody has deferred the message, so that the broker hands it out by its number alone.
 func (l *DeadLetter) deferred() bool {
 	switch s := l.Message.Annotations[annotationState].(type) {
 	case int32:

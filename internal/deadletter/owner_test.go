@@ -1,8 +1,6 @@
 package deadletter_test
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 	"time"
 
@@ -157,12 +155,20 @@ func TestAnImportKeepsToTheProgram(t *testing.T) {
 func TestAPlanAndTheLedgerNameTheProgram(t *testing.T) {
 	inBubble(t, setup{settings: ofProgram}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
-		var b bytes.Buffer
-		_, err := w.review.Plan(t.Context(), deadletter.PlanHeader{ID: "p1", CreatedAt: time.Now()}, deadletter.Planning{}, &b)
+		plan, _, err := w.review.Plan(t.Context(), deadletter.PlanHeader{ID: "p1", CreatedAt: time.Now()}, deadletter.Planning{})
 		require.NoError(t, err)
-		h, _, err := deadletter.ReadPlan(strings.NewReader(b.String()))
+		require.Equal(t, "orderworker", plan.Program)
+		a, err := w.review.Application(plan, command(""))
 		require.NoError(t, err)
-		require.Equal(t, "orderworker", h.Program)
+		require.Equal(t, "p1", a.Command.Plan)
+		other := plan
+		other.Program = "shop-payments"
+		_, err = w.review.Application(other, command(""))
+		require.ErrorContains(t, err, "shop-payments deadletter apply")
+		other = plan
+		other.Queue = "returns"
+		_, err = w.review.Application(other, command(""))
+		require.ErrorContains(t, err, `"returns"`)
 		w.act(command(deadletter.Reprocess), n)
 		require.Equal(t, "orderworker", w.ledger.entries[0].Program)
 	})

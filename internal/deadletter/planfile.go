@@ -1,19 +1,24 @@
 package deadletter
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"time"
 )
 
 // planVersion is the version of the file format.
 const planVersion = 1
+
+// A Plan says what is to be done with dead letters, in the order of their sequence numbers. One of 100,000 steps takes some 20 MB.
+type Plan struct {
+	PlanHeader
+	Steps []PlanStep
+}
 
 // A PlanHeader is the first line of a plan file.
 type PlanHeader struct {
@@ -53,126 +58,63 @@ type planEnd struct {
 	SHA256 string `json:"sha256"`
 }
 
-// A PlanWriter writes a plan line by line, so that a plan of any length takes no memory.
-type PlanWriter struct {
-	out   *bufio.Writer
-	sum   hash.Hash
-	steps int
-}
-
-// NewPlanWriter writes the header.
-func NewPlanWriter(out io.Writer, h PlanHeader) (*PlanWriter, error) {
-	h.Version = planVersion
-	sum := sha256.New()
-	w := &PlanWriter{out: bufio.NewWriter(out), sum: sum}
-	return w, w.line(h, sum)
-}
-
-func (w *PlanWriter) line(v any, sum io.Writer) error {
-	text, err := json.Marshal(v)
-	if err != nil {
+// Write writes the plan as a file for [ReadPlan].
+func (p Plan) Write(out io.Writer) error {
+	p.Version = planVersion
+	var text bytes.Buffer
+	line := func(v any) error {
+		one, err := json.Marshal(v)
+		text.Write(append(VisibleJSON(one), '\n'))
 		return err
 	}
-	text = append(VisibleJSON(text), '\n')
-	_, _ = sum.Write(text)
-	_, err = w.out.Write(text)
+	err := line(p.PlanHeader)
+	for _, s := range p.Steps {
+		err = errors.Join(err, line(s))
+	}
+	sum := sha256.Sum256(text.Bytes())
+	if err = errors.Join(err, line(planEnd{Steps: len(p.Steps), SHA256: hex.EncodeToString(sum[:])})); err != nil {
+		return err
+	}
+	_, err = text.WriteTo(out)
 	return err
 }
-
-// Add writes a step. Steps come in the order of their sequence numbers.
-func (w *PlanWriter) Add(s PlanStep) error {
-	w.steps++
-	return w.line(s, w.sum)
-}
-
-// Close writes the end of the plan. Without it the plan is refused. It does not close the file.
-func (w *PlanWriter) Close() error {
-	if err := w.line(planEnd{Steps: w.steps, SHA256: hex.EncodeToString(w.sum.Sum(nil))}, io.Discard); err != nil {
-		return err
-	}
-	return w.out.Flush()
-}
-
-// Steps returns how many steps were added.
-func (w *PlanWriter) Steps() int { return w.steps }
-
-// maxPlanLine bounds a line: its one part without a bound of its own is a MessageId.
-const maxPlanLine = 1 << 20
 
 // ErrPlan is what every fault of a plan file is.
 var ErrPlan = errors.New("not a whole plan")
 
-// ReadPlan reads a plan and checks it whole before anything is done by it. A plan of 100,000 steps takes some 20 MB.
-func ReadPlan(in io.Reader) (PlanHeader, []PlanStep, error) {
-	r := planReader{scanner: bufio.NewScanner(in), sum: sha256.New()}
-	r.scanner.Buffer(make([]byte, 64<<10), maxPlanLine)
-	var h PlanHeader
-	if !r.next() {
-		return h, nil, r.fault("it is empty")
-	}
-	if err := json.Unmarshal(r.text, &h); err != nil || h.Version == 0 || h.ID == "" {
-		return h, nil, r.fault("its first line is not the header of a plan")
-	}
-	if h.Version != planVersion {
-		return h, nil, r.fault(fmt.Sprintf("it has version %d, and this program reads version %d", h.Version, planVersion))
-	}
-	steps, err := r.steps()
-	return h, steps, err
+func planFault(format string, args ...any) error {
+	return fmt.Errorf("%w: %s. Make a new one with the plan command", ErrPlan, fmt.Sprintf(format, args...))
 }
 
-type planReader struct {
-	scanner *bufio.Scanner
-	sum     hash.Hash
-	text    []byte
-	line    int
-}
-
-func (r *planReader) next() bool {
-	if r.line > 0 {
-		r.sum.Write(r.text)
-		r.sum.Write([]byte{'\n'})
+// ReadPlan reads a plan and checks it whole before anything is done by it.
+func ReadPlan(in io.Reader) (Plan, error) {
+	var p Plan
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return p, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
-	if !r.scanner.Scan() {
-		return false
+	last := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n') + 1
+	lines := bytes.SplitAfter(text[:last], []byte("\n"))
+	if err := json.Unmarshal(lines[0], &p.PlanHeader); err != nil || p.Version == 0 || p.ID == "" {
+		return p, planFault("its first line is not the header of a plan, or nothing follows it")
 	}
-	r.line++
-	r.text = r.scanner.Bytes()
-	return true
-}
-
-func (r *planReader) fault(text string) error {
-	if err := r.scanner.Err(); err != nil {
-		return fmt.Errorf("%w: line %d: %w", ErrPlan, r.line+1, err)
+	if p.Version != planVersion {
+		return p, planFault("it has version %d, and this program reads version %d", p.Version, planVersion)
 	}
-	return fmt.Errorf("%w: line %d: %s. Make a new one with the plan command", ErrPlan, r.line, text)
-}
-
-func (r *planReader) steps() ([]PlanStep, error) {
-	var steps []PlanStep
-	for r.next() {
-		var end planEnd
-		if json.Unmarshal(r.text, &end) == nil && end.SHA256 != "" {
-			return steps, r.end(end, len(steps))
-		}
+	var end planEnd
+	sum := sha256.Sum256(text[:last])
+	if err := json.Unmarshal(text[last:], &end); err != nil || end.SHA256 != hex.EncodeToString(sum[:]) {
+		return p, planFault("it was cut, or changed after it was made")
+	}
+	for _, line := range lines[1 : len(lines)-1] { // behind the last line feed there is nothing
 		var s PlanStep
-		if err := json.Unmarshal(r.text, &s); err != nil || s.Sequence == 0 || !s.Action.Changes() {
-			return nil, r.fault("it is not a step")
+		if err := json.Unmarshal(line, &s); err != nil || s.Sequence == 0 || !s.Action.Changes() {
+			return p, planFault("line %d is not a step", len(p.Steps)+2)
 		}
-		if n := len(steps); n > 0 && steps[n-1].Sequence >= s.Sequence {
-			return nil, r.fault("its steps are not in order")
+		if n := len(p.Steps); n > 0 && p.Steps[n-1].Sequence >= s.Sequence {
+			return p, planFault("its steps are not in order")
 		}
-		steps = append(steps, s)
+		p.Steps = append(p.Steps, s)
 	}
-	return nil, r.fault("its end is missing")
-}
-
-// end compares the last line with those before it.
-func (r *planReader) end(end planEnd, steps int) error {
-	if end.Steps != steps || end.SHA256 != hex.EncodeToString(r.sum.Sum(nil)) {
-		return r.fault("it was changed after it was made")
-	}
-	if r.next() {
-		return r.fault("something follows its end")
-	}
-	return nil
+	return p, nil
 }

@@ -1,7 +1,6 @@
 package deadletter_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,13 +12,9 @@ import (
 
 func planOf(t testing.TB, steps ...deadletter.PlanStep) string {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := deadletter.NewPlanWriter(&b, deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: noon, CreatedBy: "ann"})
-	require.NoError(t, err)
-	for _, s := range steps {
-		require.NoError(t, w.Add(s))
-	}
-	require.NoError(t, w.Close())
+	var b strings.Builder
+	plan := deadletter.Plan{PlanHeader: deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: noon, CreatedBy: "ann"}, Steps: steps}
+	require.NoError(t, plan.Write(&b))
 	return b.String()
 }
 
@@ -28,13 +23,13 @@ func step(n int64) deadletter.PlanStep {
 }
 
 func TestAPlanComesBackAsItWasWritten(t *testing.T) {
-	h, steps, err := deadletter.ReadPlan(strings.NewReader(planOf(t, step(1), step(5))))
+	p, err := deadletter.ReadPlan(strings.NewReader(planOf(t, step(1), step(5))))
 	require.NoError(t, err)
-	require.Equal(t, deadletter.PlanHeader{Version: 1, ID: "p1", Queue: "orders", CreatedAt: noon, CreatedBy: "ann"}, h)
-	require.Equal(t, []deadletter.PlanStep{step(1), step(5)}, steps)
-	_, steps, err = deadletter.ReadPlan(strings.NewReader(planOf(t)))
+	require.Equal(t, deadletter.PlanHeader{Version: 1, ID: "p1", Queue: "orders", CreatedAt: noon, CreatedBy: "ann"}, p.PlanHeader)
+	require.Equal(t, []deadletter.PlanStep{step(1), step(5)}, p.Steps)
+	p, err = deadletter.ReadPlan(strings.NewReader(planOf(t)))
 	require.NoError(t, err)
-	require.Empty(t, steps)
+	require.Empty(t, p.Steps)
 }
 
 func TestAPlanThatIsNotWholeIsRefused(t *testing.T) {
@@ -48,36 +43,33 @@ func TestAPlanThatIsNotWholeIsRefused(t *testing.T) {
 		"steps out of order": lines[0] + lines[2] + lines[1],
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := deadletter.ReadPlan(strings.NewReader(text))
+			_, err := deadletter.ReadPlan(strings.NewReader(text))
 			require.ErrorIs(t, err, deadletter.ErrPlan)
 		})
 	}
 }
 
 func TestALongPlanIsReadAtOnce(t *testing.T) {
-	var b bytes.Buffer
-	w, err := deadletter.NewPlanWriter(&b, deadletter.PlanHeader{ID: "p1", Queue: "orders", CreatedAt: noon})
-	require.NoError(t, err)
+	var steps []deadletter.PlanStep
 	for n := int64(1); n <= 20_000; n++ {
-		require.NoError(t, w.Add(step(n)))
+		steps = append(steps, step(n))
 	}
-	require.NoError(t, w.Close())
-	_, steps, err := deadletter.ReadPlan(&b)
+	p, err := deadletter.ReadPlan(strings.NewReader(planOf(t, steps...)))
 	require.NoError(t, err)
-	require.Len(t, steps, 20_000)
+	require.Len(t, p.Steps, 20_000)
 }
 
 func FuzzReadPlan(f *testing.F) {
 	f.Add(planOf(f, step(1), step(2)))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		_, steps, err := deadletter.ReadPlan(strings.NewReader(text))
+		p, err := deadletter.ReadPlan(strings.NewReader(text))
 		if err != nil {
 			require.ErrorIs(t, err, deadletter.ErrPlan)
 			return
 		}
-		for i, s := range steps {
-			require.True(t, s.Action.Changes() && s.Sequence != 0 && (i == 0 || steps[i-1].Sequence < s.Sequence))
+		for i, s := range p.Steps {
+			require.True(t, s.Action.Changes() && s.Sequence != 0 && (i == 0 || p.Steps[i-1].Sequence < s.Sequence))
 		}
 	})
 }

@@ -2,7 +2,7 @@ package deadletter
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"time"
 
 	"github.com/orderworker/orderworker/worker/reason"
@@ -46,42 +46,44 @@ func (s *PlanSummary) add(v Kind, a Action, leftOut string) {
 	s.Counts = append(s.Counts, PlanCount{Verdict: v, Action: a, LeftOut: leftOut, Count: 1})
 }
 
-// Plan looks at every message that is selected and writes what would be done, as a file for [ReadPlan]. It changes nothing.
-// The plan holds no messages that come later, and is done step by step by [Reviewer.Apply]. A file of a plan that failed has
-// no end, and is refused. The header needs no more than an id, a time and a person.
-func (r *Reviewer) Plan(ctx context.Context, h PlanHeader, p Planning, out io.Writer) (PlanSummary, error) {
+// Plan looks at every message that is selected and says what would be done. It changes nothing. The plan holds no messages that
+// come later, and is done step by step by [Reviewer.Apply]. The header needs no more than an id, a time and a person.
+func (r *Reviewer) Plan(ctx context.Context, h PlanHeader, p Planning) (Plan, PlanSummary, error) {
 	h.Queue, h.Program, h.Acknowledged, h.UnknownProgram = r.settings.Queue, r.settings.Program, p.Choice.Acknowledged, p.Choice.UnknownProgram
-	w, err := NewPlanWriter(out, h)
-	if err != nil {
-		return PlanSummary{}, err
-	}
-	s, err := r.planSteps(ctx, p, w)
-	if err != nil {
-		return s, err
-	}
-	return s, w.Close()
-}
-
-func (r *Reviewer) planSteps(ctx context.Context, p Planning, w *PlanWriter) (PlanSummary, error) {
+	plan := Plan{PlanHeader: h}
 	var s PlanSummary
 	for item, err := range r.List(ctx, p.Filter) {
 		if err != nil {
-			return s, err
+			return plan, s, err
 		}
 		s.Seen++
-		action, leftOut := r.planned(p, item, s.Steps)
-		s.add(item.Verdict.Kind, action, leftOut)
-		if leftOut == "" {
-			s.Steps++
-			if err := w.Add(stepOf(item, action)); err != nil {
-				return s, err
-			}
+		action, leftOut := r.planned(p, item, len(plan.Steps))
+		if s.add(item.Verdict.Kind, action, leftOut); leftOut == "" {
+			plan.Steps = append(plan.Steps, stepOf(item, action))
 		}
 		if p.Progress != nil {
 			p.Progress(s.Seen)
 		}
 	}
-	return s, nil
+	s.Steps = len(plan.Steps)
+	return plan, s, nil
+}
+
+// Application is the plan with a command that says who applies it and why. It fails for a plan of another program or queue.
+func (r *Reviewer) Application(p Plan, c Command) (Application, error) {
+	switch s := r.settings; {
+	case p.Program != "" && p.Program != s.Program:
+		return Application{}, fmt.Errorf("the plan was made by the program %s, and this is %s. Run:  %s deadletter apply", p.Program, s.Program, p.Program)
+	case p.Queue != s.Queue:
+		return Application{}, fmt.Errorf("the plan was made for queue %q, and this is %q", p.Queue, s.Queue)
+	}
+	c.Action, c.Plan = "", p.ID
+	c.Choice = Choice{Acknowledged: p.Acknowledged, UnknownProgram: p.UnknownProgram}
+	var err error
+	if c.Choice.NewTTL, err = ParseTTL(p.NewTTL); err != nil {
+		return Application{}, err
+	}
+	return Application{Command: c, Steps: p.Steps}, nil
 }
 
 // The reasons why a message is left out of a plan.
@@ -90,7 +92,7 @@ const (
 	leftRefused    = "the action would be refused"
 	leftWarned     = "the action carries a warning that was not acknowledged"
 	leftMost       = "the plan is as long as it may be"
-	leftUnreached  = "it is deferred, has no sequence number, or cannot be read by the client library"
+	leftUnreached  = "the broker did not say its sequence number"
 	leftBlocked    = "one of its further documents exists already, so that it can only fail; show says which"
 	leftOutOfOrder = "the store gave no answer"
 	leftProgram    = "it belongs to another program, which can plan it"
@@ -117,7 +119,7 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 	}
 	offer := OfferOf(action, item.DeadLetter, item.Verdict, r.settings, p.Choice, time.Now())
 	switch {
-	case item.DeadLetter.Sequence == 0 || item.DeadLetter.Unreachable() != "":
+	case item.DeadLetter.Sequence == 0:
 		return action, leftUnreached
 	case item.Verdict.Doubt != "" && !p.Choice.UnknownProgram && offer.Refused != "":
 		return action, leftDoubt
@@ -139,7 +141,7 @@ func stepOf(item Item, action Action) PlanStep {
 	}
 	return PlanStep{
 		DocumentID: document, Sequence: item.DeadLetter.Sequence, Action: action, Verdict: item.Verdict.Kind, MessageID: id,
-		EnqueuedAt: item.DeadLetter.EnqueuedAt, Reason: Clip(item.DeadLetter.Reason(), maxLedgerText),
+		EnqueuedAt: item.DeadLetter.EnqueuedAt.UTC(), Reason: Clip(item.DeadLetter.Reason(), maxLedgerText),
 		ArrivedHash: item.Verdict.ArrivedHash, StoredHash: item.Verdict.StoredHash,
 	}
 }

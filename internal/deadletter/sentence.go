@@ -105,7 +105,7 @@ func Notices(l *DeadLetter, s Settings, now time.Time) []Notice {
 		add(NoticeSession, "It belongs to session %q: later messages of the session may have been applied already, so the order of the session is lost.", id)
 	}
 	if l.deferred() {
-		add(NoticeDeferred, "%s", l.Unreachable())
+		add(NoticeDeferred, "Somebody has deferred it: the broker hands it out by its sequence number alone, as the actions here do.")
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import "context"
 type tail struct {
 	from     int64
 	expected map[string]bool
+	// returned counts those that came back, and fresh tells that the last look found one.
 	returned int
 	fresh    bool
 }
@@ -41,6 +42,3 @@ func (t *tail) look(ctx context.Context, r *Reviewer) error {
 	}
 	return nil
 }
-
-// news reports whether the last look found any.
-func (t *tail) news() bool { return t.fresh }

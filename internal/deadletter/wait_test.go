@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
+	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/reason"
@@ -98,17 +100,49 @@ func TestALaterVersionOfAKeyIsNotReprocessedUnasked(t *testing.T) {
 func TestWhatCannotBeArchivedIsNotRemoved(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world) {
 		n := w.bury("X", message("m1", `{"a":1}`))
-		kept := 0
+		kept := &memoryArchive{fail: errTest}
 		o := command(deadletter.Discard)
-		o.Archive = func(*deadletter.DeadLetter) error { kept++; return errTest }
+		o.Archive = kept
 		require.Equal(t, deadletter.Refused, w.act(o, n)[0].Result)
-		require.Zero(t, kept, "what is refused is not archived")
+		require.Empty(t, kept.calls, "what is refused is not archived")
 		o.Choice.Acknowledged = true
 		require.Equal(t, deadletter.Broken, w.act(o, n)[0].Result)
-		require.Equal(t, 1, kept)
+		require.Equal(t, []string{"keep 1"}, kept.calls[:1])
 		require.Equal(t, 1, w.count(dead).Total())
 	})
 }
+
+func TestWhatIsArchivedAndNotRemovedIsTakenOutAgain(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		n := w.bury("X", message("m1", `{"a":1}`))
+		kept := &memoryArchive{}
+		o := command(deadletter.Discard)
+		o.Archive, o.Choice.Acknowledged = kept, true
+		w.faults.Add(fault.On(history.Complete).Always().Before(fault.Reply(500, 0)))
+		require.Equal(t, deadletter.Broken, w.act(o, n)[0].Result)
+		require.Equal(t, []string{"keep 1", "drop 1"}, kept.calls)
+		w.faults.Clear()
+		require.Equal(t, deadletter.Discarded, w.act(o, n)[0].Result)
+		require.Equal(t, []string{"keep 1", "drop 1", "keep 1"}, kept.calls)
+		again := w.bury("X", message("m2", `{"a":1}`))
+		o.Action = deadletter.Reprocess
+		require.Equal(t, deadletter.Applied, w.act(o, again)[0].Result)
+		require.Len(t, kept.calls, 3, "only what is discarded is archived")
+	})
+}
+
+// memoryArchive records its calls, and fails to keep when told.
+type memoryArchive struct {
+	calls []string
+	fail  error
+}
+
+func (a *memoryArchive) Keep(l *deadletter.DeadLetter) error {
+	a.calls = append(a.calls, fmt.Sprint("keep ", l.Sequence))
+	return a.fail
+}
+
+func (a *memoryArchive) Drop(n int64) { a.calls = append(a.calls, fmt.Sprint("drop ", n)) }
 
 func TestForwardedDeadLettersAreReachedWhereTheyLie(t *testing.T) {
 	inBubble(t, setup{settings: func(s *deadletter.Settings) { s.Forwarded = true }}, func(t *testing.T, w *world) {

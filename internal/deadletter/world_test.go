@@ -209,8 +209,18 @@ func command(a deadletter.Action) deadletter.Command {
 // act carries out a command on some messages and returns the outcomes in the order of their numbers.
 func (w *world) act(o deadletter.Command, sequences ...int64) []deadletter.Outcome {
 	w.t.Helper()
+	o.Patience = w.patience
+	if len(sequences) == 1 {
+		one, err := w.review.Act(w.t.Context(), o, sequences[0])
+		require.NoError(w.t, err)
+		return []deadletter.Outcome{one}
+	}
 	var out []deadletter.Outcome
-	_, err := w.review.Act(w.t.Context(), deadletter.Application{Command: o, Pace: deadletter.Pace{Patience: w.patience}, Outcome: func(x deadletter.Outcome) { out = append(out, x) }}, sequences...)
+	a := deadletter.Application{Command: o, Outcome: func(x deadletter.Outcome) { out = append(out, x) }}
+	for _, n := range slices.Sorted(slices.Values(sequences)) {
+		a.Steps = append(a.Steps, deadletter.PlanStep{Sequence: n, Action: o.Action})
+	}
+	_, err := w.review.Apply(w.t.Context(), a)
 	require.NoError(w.t, err)
 	slices.SortFunc(out, func(a, b deadletter.Outcome) int { return int(a.Sequence - b.Sequence) })
 	return out

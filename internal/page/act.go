@@ -2,12 +2,12 @@ package page
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
-	"github.com/orderworker/orderworker/internal/messagejson"
 )
 
 // actPatience is how long a person waits for other work that locks dead-lettered messages, and for a lock that another
@@ -36,33 +36,28 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.jobs.release()
-	var got deadletter.Outcome
-	_, err := s.options.Reviewer.Act(ctx, deadletter.Application{
-		Command: c, Pace: deadletter.Pace{Patience: actPatience}, Outcome: func(out deadletter.Outcome) { got = out },
-	}, n)
+	c.Patience = actPatience
+	got, err := s.options.Reviewer.Act(ctx, c, n)
 	s.scan.invalidate()
-	if err != nil || got.Result == "" {
+	if err != nil && got.Result == "" {
 		s.fail(w, r, http.StatusBadGateway, "It was not done: "+s.explain(err))
 		return
 	}
 	http.Redirect(w, r, "/outcomes/"+s.outcomes.keep(outcomePage{Outcome: got, Next: s.next(ctx, n), Why: c.Why}), http.StatusSeeOther)
 }
 
-// explain is what an error means for people. No error means that an action was cut off.
+// explain is what an error means for people.
 func (s *Server) explain(err error) string {
-	if err == nil {
+	if errors.Is(err, context.Canceled) {
 		return "it was interrupted"
 	}
 	return s.options.Explain(err).Error()
 }
 
-// maxWhy bounds a reason, in characters.
-const maxWhy = 500
-
 // command reads the part that the forms of all actions have.
 func (s *Server) command(w http.ResponseWriter, r *http.Request, action string) (deadletter.Command, bool) {
 	a, known := deadletter.ParseAction(action)
-	c := deadletter.Command{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), maxWhy), Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
+	c := deadletter.Command{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), deadletter.MaxWhy), Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
 	c.Actor, _ = s.guard.actor(r)
 	switch {
 	case !known:
@@ -72,13 +67,10 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, action string) 
 		s.fail(w, r, http.StatusBadRequest, "Say why this is done: go back and fill in the reason.")
 		return c, false
 	}
-	if text := r.PostForm.Get("ttl"); text != "" {
-		ttl, err := messagejson.ParseDuration(text)
-		if err != nil || ttl <= 0 {
-			s.fail(w, r, http.StatusBadRequest, "A time to live is written like 24h or P1D.")
-			return c, false
-		}
-		c.Choice.NewTTL = ttl
+	var err error
+	if c.Choice.NewTTL, err = deadletter.ParseTTL(r.PostForm.Get("ttl")); err != nil {
+		s.fail(w, r, http.StatusBadRequest, "A time to live is written like 24h or P1D.")
+		return c, false
 	}
 	return c, true
 }

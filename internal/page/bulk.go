@@ -43,14 +43,6 @@ func (s *Server) makePlan(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/jobs/"+id, http.StatusSeeOther)
 }
 
-// Counts are the outcomes until now.
-func (j job) Counts() map[deadletter.Result]int {
-	if j.Stage == applied {
-		return j.Summary.Counts
-	}
-	return j.Progress.Counts
-}
-
 func (s *Server) job(w http.ResponseWriter, r *http.Request) {
 	j, ok := s.findJob(w, r)
 	if !ok {
@@ -78,7 +70,7 @@ func (s *Server) planFile(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	attach(w, "application/x-ndjson", "plan-"+j.ID+".jsonl")
-	_, _ = w.Write(j.file) // the browser may be gone
+	_ = j.Plan.Write(w) // the browser may be gone
 }
 
 // The bounds of the rate that the form takes.
@@ -97,7 +89,6 @@ func (s *Server) applyPlan(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	c.Action, c.Plan, c.Choice.Acknowledged = "", j.Header.ID, j.Header.Acknowledged
 	pace := s.options.Pace
 	rate, err := strconv.ParseFloat(r.PostForm.Get("rate"), 64)
 	if err != nil || !(rate >= minRate && rate <= maxRate) { // nor what is no number

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"slices"
@@ -23,24 +22,19 @@ const (
 // keptNotes is how many outcomes of a plan are shown one by one.
 const keptNotes = 100
 
-// A job is a plan: it is made, looked at, applied, and looked at again.
+// A job is a plan: it is made, looked at, applied, and looked at again. Its fields are guarded by the mutex of jobs.
 type job struct {
-	ID     string
-	Header deadletter.PlanHeader
-
-	// The fields below are guarded by the mutex of jobs.
-	Stage    stage
-	Actor    string // who applies it
-	Seen     int
-	Plan     deadletter.PlanSummary
-	Progress deadletter.Progress
-	Summary  deadletter.Summary
-	Notes    []deadletter.Outcome // of messages that were not done
-	Err      string
-	Why      string
-	Rate     float64
-	file     []byte
-	cancel   context.CancelFunc
+	deadletter.Plan
+	Stage   stage
+	Actor   string // who applies it
+	Seen    int
+	Planned deadletter.PlanSummary
+	Summary deadletter.Summary
+	Notes   []deadletter.Outcome // of messages that were not done
+	Err     string
+	Why     string
+	Rate    float64
+	cancel  context.CancelFunc
 }
 
 type stage string
@@ -134,42 +128,38 @@ func (j *jobs) add(added *job) bool {
 // plan starts to make a plan in the background. It is false when too many are under way.
 func (s *Server) plan(actor string, p deadletter.Planning) (string, bool) {
 	ctx, cancel := s.background()
-	j := &job{ID: rand.Text()[:12], Stage: planning, cancel: cancel}
-	j.Header = deadletter.PlanHeader{
-		ID: j.ID, Queue: s.options.Reviewer.Settings().Queue, CreatedAt: time.Now().UTC(), CreatedBy: actor, Acknowledged: p.Choice.Acknowledged,
-	}
+	h := deadletter.PlanHeader{ID: rand.Text()[:12], CreatedAt: time.Now().UTC(), CreatedBy: actor}
+	j := &job{Plan: deadletter.Plan{PlanHeader: h}, Stage: planning, cancel: cancel}
 	if !s.jobs.add(j) {
 		cancel()
 		return "", false
 	}
 	p.Most = maxSteps
-	p.Progress = func(seen int) { s.jobs.update(j.ID, func(j *job) bool { j.Seen = seen; return true }) }
+	p.Progress = func(seen int) { s.jobs.update(h.ID, func(j *job) bool { j.Seen = seen; return true }) }
 	s.work.Go(func() {
 		defer cancel()
-		// The file is smaller than its steps, and can be handed out.
-		var file bytes.Buffer
-		summary, err := s.options.Reviewer.Plan(ctx, j.Header, p, &file)
-		s.jobs.update(j.ID, func(j *job) bool {
-			j.Plan, j.file, j.Stage = summary, file.Bytes(), planned
+		plan, summary, err := s.options.Reviewer.Plan(ctx, h, p)
+		s.jobs.update(h.ID, func(j *job) bool {
+			j.Plan, j.Planned, j.Stage = plan, summary, planned
 			if err != nil {
 				j.Stage, j.Err = failed, s.explain(err)
 			}
 			return true
 		})
 	})
-	return j.ID, true
+	return h.ID, true
 }
 
 // apply starts to apply a plan in the background, when its turn comes. It is false for a plan that cannot be applied now.
 func (s *Server) apply(id string, c deadletter.Command, pace deadletter.Pace) bool {
 	ctx, cancel := s.background()
-	var file []byte
+	var plan deadletter.Plan
 	started := s.jobs.update(id, func(j *job) bool {
 		if j.Stage != planned && j.Stage != applied {
 			return false
 		}
 		j.Stage, j.Actor, j.Why, j.Rate, j.cancel, j.Notes, j.Err = waiting, c.Actor, c.Why, pace.Rate, cancel, nil, ""
-		j.Progress, j.Summary, file = deadletter.Progress{Steps: j.Plan.Steps}, deadletter.Summary{}, j.file
+		j.Summary, plan = deadletter.Summary{Steps: len(j.Steps)}, j.Plan
 		return true
 	})
 	if !started {
@@ -178,7 +168,7 @@ func (s *Server) apply(id string, c deadletter.Command, pace deadletter.Pace) bo
 	}
 	s.work.Go(func() {
 		defer cancel()
-		summary, err := s.applySteps(ctx, id, c, pace, file)
+		summary, err := s.applyPlanned(ctx, plan, c, pace)
 		s.jobs.update(id, func(j *job) bool {
 			j.Stage, j.Summary = applied, summary
 			if err != nil {
@@ -194,21 +184,20 @@ func (s *Server) apply(id string, c deadletter.Command, pace deadletter.Pace) bo
 // aDay is longer than anybody waits for a turn.
 const aDay = 24 * time.Hour
 
-func (s *Server) applySteps(ctx context.Context, id string, c deadletter.Command, pace deadletter.Pace, file []byte) (deadletter.Summary, error) {
-	_, steps, err := deadletter.ReadPlan(bytes.NewReader(file))
+func (s *Server) applyPlanned(ctx context.Context, plan deadletter.Plan, c deadletter.Command, pace deadletter.Pace) (deadletter.Summary, error) {
+	a, err := s.options.Reviewer.Application(plan, c)
 	if err != nil {
 		return deadletter.Summary{}, err
 	}
 	if !s.jobs.take(ctx, aDay) {
-		return deadletter.Summary{Steps: len(steps), Stopped: "it was interrupted before its turn came"}, nil
+		return deadletter.Summary{Steps: len(a.Steps), Stopped: "it was interrupted before its turn came"}, nil
 	}
 	defer s.jobs.release()
-	s.jobs.update(id, func(j *job) bool { j.Stage = applying; return true })
-	return s.options.Reviewer.Apply(ctx, deadletter.Application{
-		Command: c, Steps: steps, Pace: pace,
-		Progress: func(p deadletter.Progress) { s.jobs.update(id, func(j *job) bool { j.Progress = p; return true }) },
-		Outcome:  func(out deadletter.Outcome) { s.jobs.update(id, func(j *job) bool { j.note(out); return true }) },
-	})
+	a.Pace = pace
+	a.Progress = func(p deadletter.Summary) { s.jobs.update(plan.ID, func(j *job) bool { j.Summary = p; return true }) }
+	a.Outcome = func(out deadletter.Outcome) { s.jobs.update(plan.ID, func(j *job) bool { j.note(out); return true }) }
+	s.jobs.update(plan.ID, func(j *job) bool { j.Stage = applying; return true })
+	return s.options.Reviewer.Apply(ctx, a)
 }
 
 // note keeps the outcome of a message that was not done.

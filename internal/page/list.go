@@ -39,8 +39,6 @@ type listRow struct {
 	Notices []deadletter.Notice
 	// Same tells that the row before has the same key.
 	Same bool
-	// Unreachable says why nothing can be done with it.
-	Unreachable string
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -87,11 +85,11 @@ func (s *Server) rows(ctx context.Context, f deadletter.Filter, p *listPage) {
 // addRow puts messages of one key together, and collects the actions that one of the rows allows.
 func (s *Server) addRow(p *listPage, item deadletter.Item) {
 	settings, now := s.options.Reviewer.Settings(), time.Now()
-	row := listRow{Item: item, Notices: deadletter.Notices(item.DeadLetter, settings, now), Unreachable: item.DeadLetter.Unreachable()}
+	row := listRow{Item: item, Notices: deadletter.Notices(item.DeadLetter, settings, now)}
 	row.ID, _ = item.DeadLetter.MessageID()
 	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, settings, deadletter.Choice{}, now) {
 		known := slices.ContainsFunc(p.Actions, func(a deadletter.Offer) bool { return a.Action == o.Action })
-		if row.Unreachable == "" && o.Refused == "" && !known {
+		if o.Refused == "" && !known {
 			p.Actions = append(p.Actions, o)
 		}
 	}

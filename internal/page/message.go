@@ -33,9 +33,7 @@ type messagePage struct {
 	Facts         []deadletter.Fact
 	Properties    []deadletter.Fact
 	Offers        []offer
-	// Unreachable says why no action can be offered.
-	Unreachable string
-	Next        int64
+	Next          int64
 	// Others have the same key, as far as they were counted.
 	Others   []int64
 	UnderWay []job
@@ -89,7 +87,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	l := item.DeadLetter
 	p := messagePage{
 		Item: item, Notices: deadletter.Notices(l, s.options.Reviewer.Settings(), time.Now()), Body: deadletter.BodyOf(l.Message, shownBody),
-		Changes: item.Changes(), Next: s.next(r.Context(), l.Sequence), Facts: l.Facts(), Offers: s.offers(item), Unreachable: l.Unreachable(),
+		Changes: item.Changes(), Next: s.next(r.Context(), l.Sequence), Facts: l.Facts(), Offers: s.offers(item),
 		UnderWay: s.jobs.underWay(),
 	}
 	p.ID, _ = l.MessageID()

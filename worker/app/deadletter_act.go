@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/orderworker/orderworker/internal/deadletter"
-	"github.com/orderworker/orderworker/internal/messagejson"
 )
 
 // actionFlags are the flags of everything that has an effect.
 type actionFlags struct {
 	why, actor string
 	choice     deadletter.Choice
+	lockLimit  int
+	patience   time.Duration
 	// program and iKnow allow to discard what belongs to another program.
 	program string
 	iKnow   bool
@@ -53,18 +55,26 @@ func (d *actionFlags) checkProgram() error {
 	return nil
 }
 
-// maxWhy bounds a reason, in characters, as on the page.
-const maxWhy = 500
+// bindLocks binds how long to wait, and for how many others.
+func (d *actionFlags) bindLocks(flags *pflag.FlagSet) {
+	flags.IntVar(&d.lockLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked meanwhile")
+	flags.DurationVar(&d.patience, "wait", 0, "wait so long for dead letters that somebody else holds; by default a little more than a lock")
+}
 
-// command checks the flags and builds a command from them.
-func (d *actionFlags) command(sys system, a deadletter.Action) (deadletter.Command, error) {
+// command checks the flags and builds a command from them. What has no effect needs no reason.
+func (d *actionFlags) command(sys system, a deadletter.Action, effect bool) (deadletter.Command, error) {
+	c := deadletter.Command{Action: a, Choice: d.choice, LockLimit: d.lockLimit, Patience: d.patience}
+	if !effect {
+		return c, nil
+	}
 	if strings.TrimSpace(d.why) == "" {
-		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
+		return c, withCode(exitUsage, errors.New("--reason is missing. Say why this is done, such as --reason \"ticket 4711: store was down\""))
 	}
-	if utf8.RuneCountInString(d.why) > maxWhy {
-		return deadletter.Command{}, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", maxWhy))
+	if utf8.RuneCountInString(d.why) > deadletter.MaxWhy {
+		return c, withCode(exitUsage, fmt.Errorf("--reason has more than %d characters, and is kept with every dead letter. Name a ticket instead", deadletter.MaxWhy))
 	}
-	return deadletter.Command{Action: a, Actor: actorOf(sys, d.actor), Why: d.why, Choice: d.choice}, nil
+	c.Actor, c.Why = actorOf(sys, d.actor), d.why
+	return c, nil
 }
 
 var actTexts = map[deadletter.Action][2]string{
@@ -72,14 +82,15 @@ var actTexts = map[deadletter.Action][2]string{
 		"Runs the worker's own admission, handler, commit and judgement on each dead letter. Nothing is sent, so that duplicate\ndetection cannot drop it and nobody else receives it."},
 	deadletter.Resubmit: {"Send dead letters to the queue again, and remove each when the broker has taken the copy",
 		"The copy is the same message: body, properties and their types, and MessageId. It is refused where it would be lost, come\nstraight back, or reach others; reprocess has none of these problems."},
-	deadletter.Discard: {"Remove dead letters", "What was not applied is lost with it, which needs --accept-warning. Export it first if anybody may ask."},
+	deadletter.Discard: {"Remove dead letters, and keep them in a file",
+		"What was not applied is lost with it, which needs --accept-warning. What is removed is kept in a file, from which import\nbrings it back."},
 }
 
 func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 	var d actionFlags
-	var ttl, archive string
+	var ttl string
 	var dryRun bool
-	var pace pacing
+	var kept archiveFlags
 	c := &cobra.Command{
 		Use: string(a) + " SEQUENCE...", Short: actTexts[a][0], Long: actTexts[a][0] + ".\n\n" + actTexts[a][1],
 		Args: func(c *cobra.Command, args []string) error {
@@ -96,97 +107,99 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 			if err := d.checkProgram(); err != nil {
 				return err
 			}
-			o := deadletter.Command{Action: a, Choice: d.choice}
-			if !dryRun {
-				if o, err = d.command(sys, a); err != nil {
-					return err
-				}
+			command, err := d.command(sys, a, !dryRun)
+			if err != nil {
+				return err
 			}
-			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
+			if command.Choice.NewTTL, err = parseTTL(ttl); err != nil {
 				return err
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				return r.act(ctx, sys, actRun{command: o, numbers: numbers, archive: archive, dryRun: dryRun, pace: pace})
+				steps := stepsOf(a, numbers)
+				if dryRun {
+					return r.dryRun(ctx, sys, command, steps)
+				}
+				return r.archiving(sys, kept, &command, func() error { return r.act(ctx, sys, command, steps) })
 			})
 		},
 	}
 	d.bind(c.Flags())
 	d.bindWarning(c.Flags())
+	d.bindLocks(c.Flags())
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
-	c.Flags().IntVar(&pace.lockLimit, "lock-limit", deadletter.DefaultLockLimit, "keep at most so many other dead letters locked while looking for these")
-	c.Flags().DurationVar(&pace.patience, "wait", 0, "wait so long for a dead letter that somebody else holds; by default a little more than a lock")
 	switch a {
 	case deadletter.Resubmit:
 		c.Flags().StringVar(&ttl, "ttl", "", "give the copies this time to live, such as 24h or P1D; needed for those that have expired")
 	case deadletter.Discard:
 		d.bindProgram(c.Flags())
+		kept.bind(c.Flags())
 	}
-	c.Flags().StringVar(&archive, "archive", "", "append each to this file before it is removed, in the form of export")
 	return c
 }
 
 func parseTTL(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	ttl, err := messagejson.ParseDuration(text)
-	if err == nil && ttl <= 0 {
-		err = fmt.Errorf("%q is not a time to live", text)
-	}
+	ttl, err := deadletter.ParseTTL(text)
 	if err != nil {
 		return 0, withCode(exitUsage, fmt.Errorf("--ttl: %w", err))
 	}
 	return ttl, nil
 }
 
-// actRun is one command for a few messages.
-type actRun struct {
-	command deadletter.Command
-	numbers []int64
-	archive string
-	dryRun  bool
-	pace    pacing
-}
-
-func (r *review) act(ctx context.Context, sys system, a actRun) error {
+// act carries out a command on one message, or on a few.
+func (r *review) act(ctx context.Context, sys system, c deadletter.Command, steps []deadletter.PlanStep) error {
 	ctx, release := interruptible(ctx)
 	defer release()
-	if a.archive != "" && !a.dryRun {
-		kept, err := openArchive(a.archive)
-		if err != nil {
-			return err
-		}
-		defer kept.file.Close()
-		a.command.Archive = kept.keep
-	}
-	failed, meter := 0, newMeter(sys.stderr)
-	report := func(o deadletter.Outcome) {
+	meter := newMeter(sys.stderr)
+	defer meter.clear()
+	c.Paused = meter.show
+	failed := 0
+	report := func(out deadletter.Outcome) {
 		meter.clear()
-		if !o.Result.Removed() && o.Result != deadletter.WouldAct && o.Result != deadletter.Absent {
+		fmt.Fprintln(sys.stdout, outcomeLine(out))
+		if !out.Result.Removed() {
 			failed++
 		}
-		fmt.Fprintln(sys.stdout, outcomeLine(o))
 	}
-	application := deadletter.Application{Command: a.command, Pace: a.pace.pace(), Outcome: report, Progress: meter.pause}
-	if a.dryRun {
-		application.Steps = stepsOf(a.command.Action, a.numbers)
-		if err := r.DryRun(ctx, application, report); err != nil {
-			return err
+	stopped, err := "", error(nil)
+	if len(steps) == 1 {
+		var out deadletter.Outcome
+		out, err = r.Act(ctx, c, steps[0].Sequence)
+		if out.Result == deadletter.Absent {
+			return r.absent(out.Sequence)
+		}
+		if out.Result != "" {
+			report(out)
 		}
 	} else {
-		summary, err := r.Act(ctx, application, a.numbers...)
-		meter.end()
-		if err != nil {
-			return err
-		}
-		if summary.Stopped != "" {
-			return fmt.Errorf("not finished: %s. Do it again to go on", summary.Stopped)
-		}
+		a := deadletter.Application{Command: c, Steps: steps, Outcome: report, Progress: func(s deadletter.Summary) { meter.pause(s.Paused) }}
+		var s deadletter.Summary
+		s, err = r.Apply(ctx, a)
+		stopped = s.Stopped
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d not done", failed, len(a.numbers))
+	switch {
+	case stopped != "" || errors.Is(err, context.Canceled):
+		return fmt.Errorf("not finished: %s. Do it again to go on", cmp.Or(stopped, "it was interrupted"))
+	case err != nil:
+		return err
+	case failed > 0:
+		return fmt.Errorf("%d of %d not done", failed, len(steps))
 	}
 	return nil
+}
+
+// dryRun says what would be done with each, and fails when something would be done with none.
+func (r *review) dryRun(ctx context.Context, sys system, c deadletter.Command, steps []deadletter.PlanStep) error {
+	failed := 0
+	err := r.DryRun(ctx, deadletter.Application{Command: c, Steps: steps}, func(out deadletter.Outcome) {
+		fmt.Fprintln(sys.stdout, outcomeLine(out))
+		if out.Result != deadletter.WouldAct {
+			failed++
+		}
+	})
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("%d of %d would not be done", failed, len(steps))
+	}
+	return err
 }
 
 func outcomeLine(o deadletter.Outcome) string {

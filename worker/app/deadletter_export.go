@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -113,27 +112,6 @@ func exportLine(out io.Writer, l *deadletter.DeadLetter) error {
 	return err
 }
 
-// archive is a file to which messages are appended. It is safe for concurrent use.
-type archive struct {
-	mu   sync.Mutex
-	file *os.File
-}
-
-func openArchive(name string) (*archive, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	return &archive{file: f}, err
-}
-
-// keep returns when the message is on the disk.
-func (a *archive) keep(l *deadletter.DeadLetter) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := exportLine(a.file, l); err != nil {
-		return err
-	}
-	return a.file.Sync()
-}
-
 func newDeadletterImport(sys system) *cobra.Command {
 	var d actionFlags
 	var as, ttl string
@@ -150,12 +128,9 @@ still there are not removed.`,
 			if !ok || action == deadletter.Discard {
 				return withCode(exitUsage, fmt.Errorf("--as %q is neither reprocess nor resubmit", as))
 			}
-			o := deadletter.Command{Action: action, Choice: d.choice}
-			var err error
-			if execute {
-				if o, err = d.command(sys, action); err != nil {
-					return err
-				}
+			o, err := d.command(sys, action, execute)
+			if err != nil {
+				return err
 			}
 			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
 				return err
@@ -217,7 +192,7 @@ func (r *review) importFile(ctx context.Context, sys system, a deadletter.Applic
 	ctx, release := interruptible(ctx)
 	defer release()
 	done, meter := 0, newMeter(sys.stderr)
-	a.Pace.Concurrency, a.Progress = r.config.worker.Concurrency, meter.pause
+	a.Pace.Concurrency, a.Progress = r.config.worker.Concurrency, func(s deadletter.Summary) { meter.pause(s.Paused) }
 	a.Outcome = func(o deadletter.Outcome) {
 		if o.Result.Removed() || o.Result == deadletter.WouldAct {
 			done++

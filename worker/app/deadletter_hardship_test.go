@@ -133,9 +133,9 @@ func TestAPauseIsShownAndNothingElse(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	m := &meter{out: &out}
-	m.pause(deadletter.Progress{Steps: 1})
+	m.pause("")
 	require.Empty(t, out.String())
-	m.pause(deadletter.Progress{Steps: 1, Paused: "the store cannot be used now"})
+	m.pause("the store cannot be used now")
 	require.Equal(t, "the store cannot be used now\n", out.String())
 }
 

@@ -62,9 +62,9 @@ func (m *meter) writeLocked() {
 }
 
 // pause shows why nothing goes on, when that is so. For a few messages their outcomes say the rest.
-func (m *meter) pause(p deadletter.Progress) {
-	if p.Paused != "" {
-		m.show(p.Paused)
+func (m *meter) pause(why string) {
+	if why != "" {
+		m.show(why)
 	}
 }
 
@@ -77,6 +77,3 @@ func (m *meter) clear() {
 		m.dirty = false
 	}
 }
-
-// end leaves the line.
-func (m *meter) end() { m.clear() }

@@ -63,9 +63,12 @@ apply does exactly what it says.`,
 func (r *review) writePlan(ctx context.Context, sys system, out io.Writer, h deadletter.PlanHeader, p deadletter.Planning, file string) error {
 	meter := newMeter(sys.stderr)
 	p.Progress = func(seen int) { meter.show(fmt.Sprintf("%d dead letters looked at", seen)) }
-	summary, err := r.Plan(ctx, h, p, out)
-	meter.end()
+	plan, summary, err := r.Plan(ctx, h, p)
+	meter.clear()
 	if err != nil {
+		return err
+	}
+	if err := plan.Write(out); err != nil {
 		return err
 	}
 	if summary.Seen == 0 {

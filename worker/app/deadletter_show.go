@@ -63,9 +63,14 @@ func withMessage(c *cobra.Command, sys system, args []string, output string, f f
 func (r *review) find(ctx context.Context, sequence int64) (deadletter.Item, error) {
 	item, err := r.Find(ctx, sequence)
 	if errors.Is(err, deadletter.ErrAbsent) {
-		return item, withCode(exitAbsent, fmt.Errorf("there is no dead letter %d in %s: it was removed, or never there. The log may say more: %s deadletter log --sequence %d", sequence, r.config.queue, r.config.program.Name, sequence))
+		err = r.absent(sequence)
 	}
 	return item, err
+}
+
+// absent is the error for a message that is not there.
+func (r *review) absent(sequence int64) error {
+	return withCode(exitAbsent, fmt.Errorf("there is no dead letter %d in %s: it was removed, or never there. The log may say more: %s deadletter log --sequence %d", sequence, r.config.queue, r.config.program.Name, sequence))
 }
 
 func (r *review) describeWhole(item deadletter.Item) messageJSON {

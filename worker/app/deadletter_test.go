@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,8 @@ type desk struct {
 	t        *testing.T
 	env      *testenv.Env
 	settings map[string]string
+	// archives leaves the default archive to discard and apply; else it is a file of the test.
+	archives bool
 }
 
 // hostileText tries to be more than text in a terminal.
@@ -81,6 +85,10 @@ func (d *desk) run(args ...string) (code int, stdout, stderr string) {
 
 func (d *desk) runWith(stdin string, args ...string) (code int, stdout, stderr string) {
 	d.t.Helper()
+	discards := args[0] == "discard" || args[0] == "apply"
+	if discards && !slices.Contains(args, "--archive") && !slices.Contains(args, "--no-archive") && !d.archives {
+		args = append(args, "--archive", d.file("discarded.jsonl"))
+	}
 	return execute(d.t, environOf(d.settings), stdin, append([]string{"deadletter"}, args...)...)
 }
 
@@ -197,7 +205,14 @@ func TestActingNeedsAReasonAndIsRecorded(t *testing.T) {
 	require.Contains(t, d.ok("reprocess", "2", "--reason", "ticket 7", "--actor", "ann"), "2  m2  reprocess applied")
 	require.Equal(t, 3, dead(t, d.env))
 	require.Contains(t, d.env.Stored(), "m2~part.line-2", "the worker's own handler made the lines too")
-	require.Contains(t, d.ok("reprocess", "2", "--reason", "again"), "gone")
+	code, _, stderr = d.run("reprocess", "2", "--reason", "again")
+	require.Equal(t, exitAbsent, code)
+	require.Contains(t, stderr, "there is no dead letter 2 in orders")
+	code, stdout, stderr := d.run("discard", "1", "2", "--reason", "again")
+	require.Equal(t, exitFailure, code, "one of them is not there")
+	require.Contains(t, stdout, "2    discard gone: The dead letter is not there")
+	require.Contains(t, stderr, "1 of 2 not done")
+	require.Equal(t, 2, dead(t, d.env))
 
 	var entries []deadletter.Entry
 	require.NoError(t, json.Unmarshal([]byte(d.ok("log", "--sequence", "2", "-o", "json")), &entries))
@@ -254,16 +269,74 @@ func TestResubmitIsCautiousWhenNobodySaysWhatTheQueueDetects(t *testing.T) {
 	require.Equal(t, 1, c.Active)
 }
 
-func TestADiscardCanBeArchivedFirst(t *testing.T) {
-	t.Parallel()
+func TestWhatIsDiscardedIsKeptInAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
 	d := newDesk(t)
-	archive := d.file("archive.jsonl")
-	d.ok("discard", "3", "4", "--reason", "agreed", "--accept-warning", "--archive", archive)
-	require.Equal(t, 2, dead(t, d.env))
-	text, err := os.ReadFile(archive)
+	d.archives = true
+	code, _, stderr := d.run("discard", "3", "--reason", "agreed", "--accept-warning")
+	require.Equal(t, exitOK, code, stderr)
+	names, err := filepath.Glob("discarded-orderworker-*.jsonl")
 	require.NoError(t, err)
-	require.Equal(t, 2, bytes.Count(text, []byte("\n")))
+	require.Len(t, names, 1)
+	require.Contains(t, stderr, "1 discarded dead letter(s) are kept in "+names[0])
+	info, err := os.Stat(names[0])
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	text, err := os.ReadFile(names[0])
+	require.NoError(t, err)
 	require.Contains(t, string(text), `"message_id":"m3"`)
+
+	plan := d.file("plan.jsonl")
+	d.ok("plan", "--file", plan)
+	code, _, stderr = d.run("apply", plan, "--execute", "--reason", "agreed", "--archive", names[0])
+	require.Equal(t, exitOK, code, stderr)
+	text, err = os.ReadFile(names[0])
+	require.NoError(t, err)
+	require.Equal(t, 2, bytes.Count(text, []byte("\n")), "it is appended, and what is reprocessed is no discard")
+	require.Contains(t, string(text), `"message_id":"m1"`)
+
+	code, _, stderr = d.run("discard", "4", "--reason", "agreed", "--accept-warning", "--no-archive")
+	require.Equal(t, exitOK, code, stderr)
+	require.NotContains(t, stderr, "kept in")
+	names, err = filepath.Glob("*")
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+}
+
+func TestAnArchiveHoldsOnlyWhatIsRemoved(t *testing.T) {
+	t.Parallel()
+	message := func(n int64) *deadletter.DeadLetter {
+		l, err := deadletter.ImportLine([]byte(fmt.Sprintf(`{"message_id":"m%d","body":{"n":%d}}`, n, n)))
+		require.NoError(t, err)
+		l.Sequence = n
+		return l
+	}
+	name := filepath.Join(t.TempDir(), "archive.jsonl")
+	require.NoError(t, os.WriteFile(name, []byte("before\n"), 0o600))
+	a := &archive{name: name}
+	for n := int64(1); n <= 4; n++ {
+		require.NoError(t, a.Keep(message(n)))
+	}
+	a.Drop(2)
+	a.Drop(4)
+	require.NoError(t, a.Keep(message(4)), "it was tried again")
+	n, err := a.close()
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)^before\n[^\n]*"m1"[^\n]*\n[^\n]*"m3"[^\n]*\n[^\n]*"m4"[^\n]*\n$`, string(text))
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+
+	fresh := &archive{name: filepath.Join(t.TempDir(), "fresh.jsonl")}
+	require.NoError(t, fresh.Keep(message(1)))
+	fresh.Drop(1)
+	n, err = fresh.close()
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.NoFileExists(t, fresh.name)
 }
 
 func TestAPlanIsMadeLookedAtAndApplied(t *testing.T) {

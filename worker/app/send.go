@@ -77,7 +77,7 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, sys system) erro
 		return err
 	}
 	meter := newMeter(sys.stderr)
-	defer meter.end()
+	defer meter.clear()
 	for i, l := range lines {
 		meter.show(fmt.Sprintf("%d of %d sent", i, len(lines)))
 		if ctx.Err() != nil {

@@ -64,6 +64,7 @@ run_js() {
 	local failed=0
 	node servicebus.js || failed=1
 	node topics.js || failed=1
+	node sessions.js || failed=1
 	node cosmos.js || failed=1
 	return $failed
 }
@@ -81,6 +82,7 @@ run_python() {
 	local failed=0
 	"$cache/python/bin/python" "$sources/python/servicebus.py" || failed=1
 	"$cache/python/bin/python" "$sources/python/topics.py" || failed=1
+	"$cache/python/bin/python" "$sources/python/sessions.py" || failed=1
 	"$cache/python/bin/python" "$sources/python/cosmos.py" || failed=1
 	return $failed
 }
@@ -99,6 +101,7 @@ run_java() {
 	javac -d "$classes" -cp "$path" "$sources"/java/*.java || return 1
 	java -cp "$classes:$path" ServiceBus 2> >(grep -v '^SLF4J' >&2) || failed=1
 	java -cp "$classes:$path" Topics 2> >(grep -v '^SLF4J' >&2) || failed=1
+	java -cp "$classes:$path" Sessions 2> >(grep -v '^SLF4J' >&2) || failed=1
 	java -cp "$classes:$path" Cosmos 2> >(grep -v '^SLF4J' >&2) || failed=1
 	return $failed
 }

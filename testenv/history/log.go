@@ -27,6 +27,8 @@ type Event struct {
 	Partition string `json:"partition,omitempty"`
 	// Sequence is the broker's sequence number of the message.
 	Sequence int64 `json:"sequence,omitempty"`
+	// Session is the session of a message, or the session that the event is about.
+	Session string `json:"session,omitempty"`
 	// Lock is the lock token of the delivery, in the text form of a UUID.
 	Lock string `json:"lock,omitempty"`
 	// Delivery is the delivery count as the receiver of this delivery sees it, from 1.

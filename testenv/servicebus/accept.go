@@ -69,6 +69,9 @@ func (e *entity) admitLocked(ms []*message) *amqp.Error {
 	var total int64
 	for _, m := range ms {
 		total += m.size
+		if err := e.sessionLocked(m); err != nil {
+			return err
+		}
 		if n := len(m.properties) + len(m.application); n > maxPropertiesSize {
 			return amqp.Errorf(amqp.MessageSizeExceeded, "the properties of message %q have %d bytes; at most %d are allowed", m.key, n, maxPropertiesSize)
 		}
@@ -77,6 +80,25 @@ func (e *entity) admitLocked(ms []*message) *amqp.Error {
 		return amqp.Errorf(amqp.ResourceLimitExceeded, "The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d. QuotaExceeded",
 			e.kind, strings.ToUpper(e.cfg.Name), used, e.cfg.MaxSize)
 	}
+	return nil
+}
+
+// maxSessionID bounds a session id, in characters.
+const maxSessionID = 128
+
+// sessionLocked reads the session of a message where one is required, and says why the message cannot be taken.
+func (e *entity) sessionLocked(m *message) *amqp.Error {
+	if !e.cfg.RequiresSession {
+		return nil
+	}
+	id := newView(m).systemText("SessionId")
+	switch {
+	case id == nil:
+		return amqp.Errorf(amqp.NotAllowed, "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session support enabled can only receive messages that have the SessionId set to a valid value. Entity: %s.", e.cfg.Name)
+	case len([]rune(*id)) > maxSessionID:
+		return amqp.Errorf(condOutOfRange, "the session id has %d characters; at most %d are allowed", len([]rune(*id)), maxSessionID)
+	}
+	m.sessionID = *id
 	return nil
 }
 
@@ -119,8 +141,13 @@ func (e *entity) arriveLocked(m *message, now time.Time) {
 		e.publishLocked(m, now)
 		return
 	}
+	refused := e.sessionLocked(m)
 	e.main.addLocked(m)
 	e.main.recordLocked(effect(history.Send), m)
+	if refused != nil { // a copy of a message that a topic took
+		e.buryLocked(m, "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.", now)
+		return
+	}
 	e.main.settleDownLocked(m, now)
 }
 

@@ -107,6 +107,10 @@ func (b *Broker) attach(l *amqp.Link, a amqp.Attach, address string) {
 	if !p.add(l, n) {
 		return
 	}
+	if id, session := sessionWanted(a); session && n.kind == nodeEntity && l.PeerReceives() {
+		n.store.acceptSession(newConsumer(l, a, n), id, sessionWait(a))
+		return
+	}
 	terms := amqp.Terms{}
 	switch {
 	case !l.PeerReceives():
@@ -142,14 +146,12 @@ func (b *Broker) admit(l *amqp.Link, a amqp.Attach, address string) (*node, *amq
 	if n.kind == nodeCBS {
 		return n, b.admitCBS(l)
 	}
-	if a.Source != nil {
-		if _, ok := a.Source.Filter.Get(sessionFilter); ok {
-			b.refuse("sessions: receiver on " + address)
-			return nil, amqp.Errorf(amqp.NotAllowed, "the embedded Service Bus does not implement sessions: %s", address)
-		}
-	}
 	if n.kind == nodeEntity {
 		if err := n.store.direction(l.PeerReceives()); err != nil {
+			return nil, err
+		}
+		_, session := sessionWanted(a)
+		if err := n.store.fits(session); l.PeerReceives() && err != nil {
 			return nil, err
 		}
 	}
@@ -206,10 +208,9 @@ func (e *entity) open(kind nodeKind, receives bool) *amqp.Error {
 }
 
 func (b *Broker) consume(l *amqp.Link, a amqp.Attach, n *node) {
-	c := &consumer{link: l, node: n, takes: a.SenderSettleMode != nil && *a.SenderSettleMode == 1}
 	n.store.entity.mu.Lock()
 	defer n.store.entity.mu.Unlock()
-	n.store.addConsumerLocked(c)
+	n.store.addConsumerLocked(newConsumer(l, a, n))
 }
 
 func (b *Broker) replyOver(l *amqp.Link, a amqp.Attach, n *node) {
@@ -251,9 +252,7 @@ func (b *Broker) Detached(l *amqp.Link) {
 		return
 	}
 	if n.kind == nodeEntity {
-		n.store.entity.mu.Lock()
-		n.store.removeConsumerLocked(l)
-		n.store.entity.mu.Unlock()
+		n.store.detached(l)
 		return
 	}
 	p.mu.Lock()

@@ -29,6 +29,8 @@ type Queue struct {
 	DefaultMessageTimeToLive time.Duration
 	// DeadLetteringOnMessageExpiration keeps messages whose life has ended in the dead-letter queue, instead of dropping them.
 	DeadLetteringOnMessageExpiration bool
+	// RequiresSession gives messages to the receiver that has locked their session, and refuses messages without one.
+	RequiresSession bool
 	// RequiresDuplicateDetection drops a message whose MessageId was seen within DuplicateDetectionHistoryTimeWindow.
 	RequiresDuplicateDetection bool
 	// DuplicateDetectionHistoryTimeWindow is how long a MessageId is remembered. Defaults to 10 minutes; at most 7 days.

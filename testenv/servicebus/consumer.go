@@ -15,6 +15,8 @@ type consumer struct {
 	node *node
 	// takes tells that messages are deleted as they are sent (receive-and-delete).
 	takes bool
+	// session is the one that the link has locked, where sessions are required; nil when the lock was lost.
+	session *session
 }
 
 // payloads lends buffers for encoding messages.
@@ -34,27 +36,64 @@ func (p *payloads) put(b *[]byte) {
 	}
 }
 
+// newConsumer returns a receiver that gets nothing yet.
+func newConsumer(l *amqp.Link, a amqp.Attach, n *node) *consumer {
+	return &consumer{link: l, node: n, takes: a.SenderSettleMode != nil && *a.SenderSettleMode == 1}
+}
+
 func (s *store) addConsumerLocked(c *consumer) { s.consumers = append(s.consumers, c) }
 
-func (s *store) removeConsumerLocked(l *amqp.Link) {
+func (s *store) removeConsumerLocked(l *amqp.Link) *consumer {
 	for i, c := range s.consumers {
 		if c.link == l {
 			s.consumers = append(s.consumers[:i:i], s.consumers[i+1:]...)
-			return
-		}
-	}
-}
-
-// reserveLocked finds the next consumer with credit, in turn, and takes one credit of it.
-func (s *store) reserveLocked() *consumer {
-	n := len(s.consumers)
-	for range n {
-		s.next = (s.next + 1) % n
-		if c := s.consumers[s.next]; c.link.Reserve() {
 			return c
 		}
 	}
 	return nil
+}
+
+// detached forgets a receiver that has gone, and gives up its session.
+func (s *store) detached(l *amqp.Link) {
+	s.entity.mu.Lock()
+	defer s.entity.mu.Unlock()
+	c := s.removeConsumerLocked(l)
+	if c != nil && c.session != nil && !s.entity.closed {
+		now := time.Now()
+		s.entity.advanceLocked(now)
+		if c.session != nil { // the lock may have ended right now
+			c.session.releaseLocked(now)
+		}
+	}
+}
+
+// nextLocked finds the next consumer with credit for which there is a message, in turn, and takes one credit of it. It
+// returns nil when there is no such consumer.
+func (s *store) nextLocked() (*consumer, *message) {
+	n := len(s.consumers)
+	for range n {
+		s.next = (s.next + 1) % n
+		c := s.consumers[s.next]
+		if ready := s.readyFor(c); ready != nil && c.link.Reserve() {
+			return c, ready.first()
+		}
+	}
+	return nil, nil
+}
+
+// readyFor returns the messages that a consumer can get, or nil when there are none.
+func (s *store) readyFor(c *consumer) *heap[*message] {
+	ready := &s.ready
+	if s.sessions != nil {
+		if c.session == nil || c.session.sending > 0 {
+			return nil
+		}
+		ready = &c.session.ready
+	}
+	if ready.len() == 0 {
+		return nil
+	}
+	return ready
 }
 
 // dispatchLocked delivers available messages for as long as there are messages and credit.
@@ -62,13 +101,12 @@ func (s *store) dispatchLocked(now time.Time) {
 	if s.entity.closed || !s.entity.mayReceiveLocked() {
 		return
 	}
-	for s.ready.len() > 0 {
-		c := s.reserveLocked()
+	for {
+		c, m := s.nextLocked()
 		if c == nil {
 			return
 		}
-		m := s.ready.first()
-		s.ready.remove(m)
+		s.readyOf(m).remove(m)
 		c.deliverLocked(s, m, now)
 	}
 }
@@ -93,13 +131,17 @@ func (c *consumer) deliverLocked(s *store, m *message, now time.Time) {
 		return
 	}
 	s.entity.watchLocked(m, time.Time{}) // neither available nor locked meanwhile
+	holds := c.session
+	holds.beginLocked()
 	b.later(before, func() {
 		s.entity.mu.Lock()
 		defer s.entity.mu.Unlock()
 		now := time.Now()
 		s.entity.advanceLocked(now)
-		if before.Kind == fault.None && c.link.Attached() {
+		holds.doneLocked()
+		if before.Kind == fault.None && c.link.Attached() && c.session == holds {
 			c.lockAndSendLocked(s, m, now)
+			s.dispatchLocked(now)
 			return
 		}
 		c.back(s, m, now)
@@ -141,11 +183,17 @@ func (c *consumer) lockAndSendLocked(s *store, m *message, now time.Time) {
 		b.payloads.put(buf)
 		return
 	}
+	holds := c.session
+	holds.beginLocked()
 	b.later(after, func() {
 		if after.Kind == fault.None {
 			c.link.Deliver(tag, c.takes, *buf)
-			return
+		} else {
+			b.applyFault(c.link, after, nil)
 		}
-		b.applyFault(c.link, after, nil)
+		s.entity.mu.Lock()
+		defer s.entity.mu.Unlock()
+		holds.doneLocked()
+		s.dispatchLocked(time.Now())
 	})
 }

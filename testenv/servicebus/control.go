@@ -1,6 +1,9 @@
 package servicebus
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/orderworker/orderworker/testenv/internal/amqp"
 )
 
@@ -53,6 +56,24 @@ func (b *Broker) linksOf(e *entity, f func(*amqp.Link, *node) bool) []*amqp.Link
 		ls = append(ls, p.links(func(l *amqp.Link, n *node) bool { return n.store != nil && n.store.entity == e && f(l, n) })...)
 	}
 	return ls
+}
+
+// EndSessionLock lets the lock of a session end now, as if it had not been renewed in time: its holder is detached with
+// com.microsoft:session-lock-lost. It fails when nobody has locked the session.
+func (b *Broker) EndSessionLock(path, session string) error {
+	s, err := b.find(path)
+	if err != nil {
+		return err
+	}
+	s.entity.mu.Lock()
+	defer s.entity.mu.Unlock()
+	now := time.Now()
+	s.entity.advanceLocked(now)
+	if s.sessions == nil || s.sessions.byID[session] == nil || s.sessions.byID[session].holder == nil {
+		return fmt.Errorf("servicebus: session %q of %s is not locked", session, s.path)
+	}
+	s.sessions.byID[session].fallDueLocked(now)
+	return nil
 }
 
 // LinkKind selects links by what a client uses them for.

@@ -24,16 +24,23 @@
 // A topic gives each of its subscriptions a copy of every message. A subscription is a queue in everything but its name,
 // "topic/Subscriptions/name": locks, delivery counts, dead letters, faults, history and the methods of Broker are the same.
 //
-// What it does not have, it refuses loudly: sessions, transactions, forwarding, management operations that it does
-// not know, TLS and WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of
-// [Broker.Refusals], so that a test environment can fail the test that asked for it.
+// Rules select what a subscription gets; [Rule] and [Filter] say how, and what SQL cannot be evaluated makes [New] fail.
+//
+// In a queue or a subscription that requires sessions only the receiver that has locked a session gets its messages, in
+// order. A lock that is not renewed ends: the link is detached with com.microsoft:session-lock-lost, and what its receiver
+// had counts as delivered. A receiver that goes away, by whatever way, gives its session up, and nothing is counted.
+//
+// What it does not have, it refuses loudly: transactions, forwarding, management operations that it does not know, TLS and
+// WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of [Broker.Refusals], so that
+// a test environment can fail the test that asked for it.
 //
 // Faults are asked of the plan before and after the effect of these operations of package history; the key is the
 // MessageId unless said otherwise, and the entity is the path of the queue, topic or subscription. Connect (no key) and
 // PutToken, Attach, Peek (key: the entity's path); Send, Schedule, CancelScheduled, Lock, Take, Renew, Complete, Abandon,
-// DeadLetter, Defer, Release, ReceiveDeferred. Each kind of action but Lag can be carried out. Refuse rejects a transfer
+// DeadLetter, Defer, Release, ReceiveDeferred; ManageRules (key: the rule's name); RenewSession, GetSessionState,
+// SetSessionState (key: the session id), ListSessions. Attach is the point at which a session is accepted. Each kind of action but Lag can be carried out. Refuse rejects a transfer
 // or a settlement with the Condition, or answers a management or $cbs request with the Status; where there is no answer to
 // refuse with, it detaches the link (Lock, Take) or cuts the connection (Connect). Silence before Lock uses up one credit
 // and delivers nothing; after Lock the message is locked and never arrives. Waiting never holds up another operation, but
-// messages sent over one link keep their order.
+// messages sent over one link keep their order, and so do the messages of one session.
 package servicebus

@@ -178,9 +178,7 @@ func (p *configReader) receivable(props object) Queue {
 		DefaultMessageTimeToLive:         p.life(props),
 		LockDuration:                     p.duration(props, "LockDuration", time.Minute, limits{5 * time.Second, maxLockDuration}),
 		MaxDeliveryCount:                 p.count(props, "MaxDeliveryCount", 10, 10),
-	}
-	if p.flag(props, "RequiresSession") {
-		p.fault(props.at("RequiresSession"), "sessions are not implemented by the embedded Service Bus")
+		RequiresSession:                  p.flag(props, "RequiresSession"),
 	}
 	for _, key := range []string{"ForwardTo", "ForwardDeadLetteredMessagesTo"} {
 		if p.text(props, key) != "" {

@@ -31,6 +31,8 @@ type Snapshot struct {
 	Key string
 	// State is "active", "deferred" or "scheduled".
 	State string
+	// SessionID is the session of a message in an entity that requires sessions.
+	SessionID string
 	// Locked tells that a receiver holds the message, until LockedUntil, under LockToken.
 	Locked      bool
 	LockedUntil time.Time
@@ -80,7 +82,7 @@ func (b *Broker) Counts(path string) (Counts, error) {
 }
 
 func (s *store) countsLocked() Counts {
-	c := Counts{Active: s.ready.len(), Deferred: s.deferred, Scheduled: s.scheduled}
+	c := Counts{Active: s.readyLen(), Deferred: s.deferred, Scheduled: s.scheduled}
 	c.Locked = s.all.live - c.Active - c.Deferred - c.Scheduled
 	return c
 }
@@ -104,7 +106,7 @@ func (b *Broker) Messages(path string) ([]Snapshot, error) {
 
 func (m *message) snapshot() Snapshot {
 	s := Snapshot{
-		Sequence: m.seq, Key: m.key, State: [...]string{"active", "deferred", "scheduled"}[m.state], Locked: m.locked,
+		Sequence: m.seq, Key: m.key, SessionID: m.sessionID, State: [...]string{"active", "deferred", "scheduled"}[m.state], Locked: m.locked,
 		DeliveryCount: int(m.failed), Enqueued: m.enqueued, Expires: m.expires, Scheduled: m.due, Encoded: m.encodeTo(nil, false),
 	}
 	if m.locked {

@@ -13,8 +13,8 @@ import (
 const maxPeekBytes = 1 << 20
 
 // manage carries out a management operation. Implemented: renew-lock, update-disposition, peek-message,
-// receive-by-sequence-number, schedule-message, cancel-scheduled-message, add-rule, remove-rule and enumerate-rules. Not
-// implemented: sessions, batch deletion. server-timeout is not enforced, because clients send 0 when little time is left.
+// receive-by-sequence-number, schedule-message, cancel-scheduled-message, those on sessions and those on rules. Not
+// implemented: batch deletion. server-timeout is not enforced, because clients send 0 when little time is left.
 func (b *Broker) manage(r *request) {
 	op, _ := r.property("operation").(string)
 	need := Listen
@@ -32,6 +32,14 @@ func (b *Broker) manage(r *request) {
 		start, need = b.schedule, Send
 	case "cancel-scheduled-message":
 		start, need = b.cancelScheduled, Send
+	case "renew-session-lock":
+		start = b.renewSession
+	case "get-session-state":
+		start = b.getSessionState
+	case "set-session-state":
+		start = b.setSessionState
+	case "get-message-sessions":
+		start = b.listSessions
 	case "add-rule":
 		start = b.addRule
 	case "remove-rule":
@@ -70,6 +78,9 @@ func (b *Broker) renewLocks(r *request) (fault.Point, func() reply, *reply) {
 	tokens := uuids(r.field("lock-tokens"))
 	if len(tokens) == 0 {
 		return early(badRequest("renew-lock needs lock-tokens, an array of uuid"))
+	}
+	if s.sessions != nil {
+		return early(badRequest("the lock of a message of a session is the session's: %s", s.path))
 	}
 	return fault.Point{Op: history.Renew, Key: s.keyOf(tokens[0])}, func() reply {
 		until, err := s.renew(tokens)
@@ -131,19 +142,23 @@ func (b *Broker) peek(r *request) (fault.Point, func() reply, *reply) {
 	if count < 1 {
 		return early(badRequest("peek-message needs a message-count of at least 1"))
 	}
+	session, one := r.field("session-id").(string)
 	return fault.Point{Op: history.Peek, Key: s.path}, func() reply {
-		return messagesReply(s.peek(from, int(count)), nil)
+		return messagesReply(s.peek(from, int(count), func(m *message) bool { return !one || m.sessionID == session }), nil)
 	}, nil
 }
 
-// peek returns the encodings of messages in any state, from a sequence number on.
-func (s *store) peek(from int64, count int) [][]byte {
+// peek returns the encodings of messages in any state that f selects, from a sequence number on.
+func (s *store) peek(from int64, count int, f func(*message) bool) [][]byte {
 	s.entity.mu.Lock()
 	defer s.entity.mu.Unlock()
 	s.entity.advanceLocked(time.Now())
 	var found [][]byte
 	total := 0
 	s.all.each(from, func(m *message) bool {
+		if !f(m) {
+			return true
+		}
 		b := m.encodeTo(nil, false)
 		if total += len(b); len(found) == count || len(found) > 0 && total > maxPeekBytes {
 			return false
@@ -180,7 +195,7 @@ func (b *Broker) receiveDeferred(r *request) (fault.Point, func() reply, *reply)
 		return early(badRequest("receive-by-sequence-number needs sequence-numbers, an array of long"))
 	}
 	return fault.Point{Op: history.ReceiveDeferred, Key: s.keyAt(seqs[0])}, func() reply {
-		encoded, tokens, err := s.receiveDeferred(seqs, mode == 0)
+		encoded, tokens, err := s.receiveDeferred(r, seqs, mode == 0)
 		if err != nil {
 			return failure(err)
 		}
@@ -199,13 +214,19 @@ func (s *store) keyAt(seq int64) string {
 
 // receiveDeferred locks deferred messages and returns their lock tokens, or deletes them when takes is true; all of them or
 // none.
-func (s *store) receiveDeferred(seqs []int64, takes bool) (encoded [][]byte, tokens []amqp.UUID, err *amqp.Error) {
+func (s *store) receiveDeferred(r *request, seqs []int64, takes bool) (encoded [][]byte, tokens []amqp.UUID, err *amqp.Error) {
 	s.entity.mu.Lock()
 	defer s.entity.mu.Unlock()
 	now := time.Now()
 	s.entity.advanceLocked(now)
+	var session *session
+	if s.sessions != nil {
+		if session, err = s.sessionOf(r); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, seq := range seqs {
-		if m := s.all.get(seq); m == nil || m.state != deferred || m.locked {
+		if m := s.all.get(seq); m == nil || m.state != deferred || m.locked || m.session != session {
 			err := amqp.Errorf(condNotFound, "no deferred message with sequence number %d can be received from %s", seq, s.path)
 			s.recordLocked(history.Event{Op: history.ReceiveDeferred, Sequence: seq, Error: err.Condition}, nil)
 			return nil, nil, err

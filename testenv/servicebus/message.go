@@ -61,6 +61,9 @@ type message struct {
 	state         state
 	source        string // the entity from which it was dead-lettered
 
+	sessionID string   // of a message in an entity that requires sessions, and of its dead letter
+	session   *session // in the log of such an entity
+
 	home        *store
 	locked      bool
 	token       amqp.UUID
@@ -109,7 +112,7 @@ func newMessage(b []byte) (*message, error) {
 func (m *message) copy() *message {
 	c := *m
 	c.seq, c.failed, c.state = 0, 0, active
-	c.home, c.locked = nil, false
+	c.home, c.session, c.locked = nil, nil, false
 	c.alarm, c.readyIndex = alarm{}, 0
 	return &c
 }

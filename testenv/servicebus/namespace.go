@@ -9,7 +9,7 @@ import (
 
 // A namespace holds the entities of a broker. One mutex guards everything in it, because messages move between entities:
 // from a topic to its subscriptions, from a queue to its dead letters. A method whose name ends in Locked wants it held.
-// The order of locks is the namespace's, then a connection's.
+// The order of locks is the namespace's, then a peer's or a connection's.
 type namespace struct {
 	mu     sync.Mutex
 	closed bool

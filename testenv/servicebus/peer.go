@@ -2,6 +2,7 @@ package servicebus
 
 import (
 	"cmp"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,9 +129,10 @@ func (p *peer) touchNamed(name string) {
 // links returns the attached links that f selects.
 func (p *peer) links(f func(*amqp.Link, *node) bool) []*amqp.Link {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	nodes := maps.Clone(p.nodes)
+	p.mu.Unlock()
 	var ls []*amqp.Link
-	for l, n := range p.nodes {
+	for l, n := range nodes {
 		if f(l, n) {
 			ls = append(ls, l)
 		}

@@ -18,14 +18,6 @@ func TestWhatIsNotImplementedIsRefusedLoudly(t *testing.T) {
 		ask  func(t *testing.T, w *env) error
 		want string
 	}{
-		"a session": {want: "sessions", ask: func(t *testing.T, w *env) error {
-			_, err := w.client.AcceptSessionForQueue(within(t, time.Minute), "orders", "s1", nil)
-			return err
-		}},
-		"the next session": {want: "sessions", ask: func(t *testing.T, w *env) error {
-			_, err := w.client.AcceptNextSessionForQueue(within(t, time.Minute), "orders", nil)
-			return err
-		}},
 		"the transfer dead-letter queue": {want: "transfer dead-letter", ask: func(t *testing.T, w *env) error {
 			_, err := receiverOf(t, w.client, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueTransfer}).ReceiveMessages(within(t, time.Minute), 1, nil)
 			return err

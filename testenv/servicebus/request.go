@@ -39,7 +39,7 @@ func ok(body amqp.Map) reply {
 // failure turns an error into the status with which management operations report it.
 func failure(err *amqp.Error) reply {
 	status := map[string]int{
-		condLockLost: http.StatusGone, condNotFound: http.StatusNotFound, amqp.NotFound: http.StatusNotFound,
+		condLockLost: http.StatusGone, condSessionLockLost: http.StatusGone, condNotFound: http.StatusNotFound, amqp.NotFound: http.StatusNotFound,
 		amqp.UnauthorizedAccess: http.StatusUnauthorized, condServerBusy: http.StatusServiceUnavailable,
 		amqp.ResourceLimitExceeded: http.StatusForbidden, condEntityDisabled: http.StatusForbidden,
 		amqp.InternalError: http.StatusInternalServerError, amqp.NotImplemented: http.StatusNotImplemented,

@@ -74,6 +74,15 @@ func (s *store) lockedLocked(token amqp.UUID) *message {
 	return m
 }
 
+// lockLost is what a client is told whose lock has ended: that of the message, or that of its session.
+func (s *store) lockLost(token amqp.UUID) *amqp.Error {
+	condition := condLockLost
+	if s.sessions != nil {
+		condition = condSessionLockLost
+	}
+	return amqp.Errorf(condition, "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue. Lock token: %s, entity: %s.", token, s.path)
+}
+
 // keyOf returns the message id of a lock token, or "".
 func (s *store) keyOf(token amqp.UUID) string {
 	s.entity.mu.Lock()
@@ -93,7 +102,7 @@ func (s *store) settle(token amqp.UUID, v verdict) *amqp.Error {
 	e.advanceLocked(now)
 	m := s.lockedLocked(token)
 	if m == nil {
-		err := amqp.Errorf(condLockLost, "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue. Lock token: %s, entity: %s.", token, s.path)
+		err := s.lockLost(token)
 		s.recordLocked(history.Event{Op: v.op, Lock: token.String(), Error: err.Condition}, nil)
 		return err
 	}
@@ -165,7 +174,7 @@ func (s *store) renew(tokens []amqp.UUID) ([]time.Time, *amqp.Error) {
 	e.advanceLocked(now)
 	for _, t := range tokens {
 		if s.lockedLocked(t) == nil {
-			err := amqp.Errorf(condLockLost, "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue. Lock token: %s, entity: %s.", t, s.path)
+			err := s.lockLost(t)
 			s.recordLocked(history.Event{Op: history.Renew, Lock: t.String(), Error: err.Condition, Status: 410}, nil)
 			return nil, err
 		}

@@ -13,7 +13,8 @@ type store struct {
 	dead   bool
 
 	all       index
-	ready     heap[*message] // messages that can be delivered, by sequence number
+	ready     heap[*message] // messages that can be delivered, by sequence number; those of sessions are with their session
+	sessions  *sessions      // nil where none are required
 	consumers []*consumer
 	next      int // the consumer whose turn it is
 	deferred  int
@@ -21,10 +22,34 @@ type store struct {
 }
 
 func newStore(e *entity, path string, dead bool) store {
-	return store{entity: e, path: path, dead: dead, ready: heap[*message]{
+	s := store{entity: e, path: path, dead: dead, ready: newReady()}
+	if e.cfg.RequiresSession && !dead {
+		s.sessions = newSessions()
+	}
+	return s
+}
+
+// newReady returns a heap of messages in the order in which they are delivered.
+func newReady() heap[*message] {
+	return heap[*message]{
 		less: func(a, b *message) bool { return a.seq < b.seq },
 		at:   func(m *message) *int { return &m.readyIndex },
-	}}
+	}
+}
+
+// readyOf is where a message waits to be delivered.
+func (s *store) readyOf(m *message) *heap[*message] {
+	if m.session != nil {
+		return &m.session.ready
+	}
+	return &s.ready
+}
+
+func (s *store) readyLen() int {
+	if s.sessions != nil {
+		return s.sessions.readyLen()
+	}
+	return s.ready.len()
 }
 
 // recordLocked appends an event about a message.
@@ -35,7 +60,7 @@ func (s *store) recordLocked(ev history.Event, m *message) {
 	}
 	ev.Entity = s.path
 	if m != nil {
-		ev.Key, ev.Sequence = m.key, m.seq
+		ev.Key, ev.Sequence, ev.Session = m.key, m.seq, m.sessionID
 		if m.locked {
 			ev.Lock = m.token.String()
 		}
@@ -60,6 +85,10 @@ func (e *entity) numberLocked(m *message, now time.Time) {
 
 func (s *store) addLocked(m *message) {
 	m.home = s
+	if s.sessions != nil {
+		m.session = s.sessions.of(s, m.sessionID)
+		m.session.messages++
+	}
 	s.all.add(m)
 	s.entity.bytes += m.size
 	switch m.state {
@@ -73,11 +102,16 @@ func (s *store) addLocked(m *message) {
 // removeLocked takes a message out of its store; it is no longer locked, ready or watched.
 func (s *store) removeLocked(m *message) {
 	s.unlockLocked(m)
-	s.ready.remove(m)
+	s.readyOf(m).remove(m)
 	s.entity.deadlines.remove(m)
 	s.all.remove(m)
 	s.entity.bytes -= m.size
 	s.setStateLocked(m, active)
+	if n := m.session; n != nil {
+		m.session = nil
+		n.messages--
+		s.sessions.reviewLocked(n, time.Now())
+	}
 }
 
 func (s *store) setStateLocked(m *message, st state) {
@@ -99,9 +133,15 @@ func b2i(b bool) int {
 func (s *store) lockLocked(m *message, now time.Time) {
 	m.locked = true
 	m.token = newToken()
-	m.lockedUntil = now.Add(s.entity.cfg.LockDuration)
 	s.entity.locks[m.token] = m
-	s.ready.remove(m)
+	s.readyOf(m).remove(m)
+	if n := m.session; n != nil { // it is locked as long as its session
+		m.lockedUntil = n.lockedUntil
+		n.held[m.seq] = m
+		s.entity.watchLocked(m, time.Time{})
+		return
+	}
+	m.lockedUntil = now.Add(s.entity.cfg.LockDuration)
 	s.entity.watchLocked(m, m.lockedUntil)
 }
 
@@ -109,6 +149,9 @@ func (s *store) unlockLocked(m *message) {
 	if m.locked {
 		m.locked = false
 		delete(s.entity.locks, m.token)
+		if m.session != nil {
+			delete(m.session.held, m.seq)
+		}
 	}
 }
 
@@ -123,7 +166,10 @@ func (s *store) settleDownLocked(m *message, now time.Time) {
 		s.entity.watchLocked(m, m.due)
 		return
 	case active:
-		s.ready.push(m)
+		s.readyOf(m).push(m)
+		if m.session != nil {
+			s.sessions.reviewLocked(m.session, now)
+		}
 	case deferred: // waits to be received by its number
 	}
 	if s.dead {

@@ -36,7 +36,6 @@ func (v *view) decode() {
 
 // Value implements [sqlrule.Message].
 func (v *view) Value(n sqlrule.Name) (any, bool) {
-	v.decode()
 	if !n.System {
 		i := v.index(n.Text)
 		if i < 0 {
@@ -53,6 +52,7 @@ func (v *view) Value(n sqlrule.Name) (any, bool) {
 
 // index is the place of a user property, whose name does not depend on case, or -1.
 func (v *view) index(name string) int {
+	v.decode()
 	for i, p := range v.user {
 		if k, ok := p.Key.(string); ok && strings.EqualFold(k, name) {
 			return i
@@ -63,6 +63,7 @@ func (v *view) index(name string) int {
 
 // systemText returns a system property, or nil where the message has none.
 func (v *view) systemText(name string) *string {
+	v.decode()
 	p := &v.system
 	switch name {
 	case "Subject", "Label":

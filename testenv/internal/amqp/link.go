@@ -73,6 +73,8 @@ type Terms struct {
 	// MaxMessageSize bounds the messages of a peer that sends, in bytes.
 	MaxMessageSize uint64
 	Properties     Map
+	// Filter replaces the filter of the source in the answer, when it is not nil.
+	Filter Map
 }
 
 // Accept attaches the link. It reports false when the peer has gone meanwhile.
@@ -85,6 +87,11 @@ func (l *Link) Accept(t Terms) bool {
 	}
 	l.state = linkAttached
 	l.attach.Properties = t.Properties
+	if t.Filter != nil && l.attach.Source != nil {
+		source := *l.attach.Source
+		source.Filter = t.Filter
+		l.attach.Source = &source
+	}
 	l.maxMessage = t.MaxMessageSize
 	l.replyLocked(l.attach.Source, l.attach.Target, t.MaxMessageSize)
 	if !l.attach.Receiver && t.Credit > 0 {

@@ -87,6 +87,9 @@ func Timestamps[T any](vs []T) Array { return arrayOf(codeTimestamp, vs) }
 // Symbols returns an array of symbol.
 func Symbols(vs []Symbol) Array { return arrayOf(codeSym8, vs) }
 
+// Strings returns an array of string.
+func Strings(vs []string) Array { return arrayOf(codeStr32, vs) }
+
 func arrayOf[T any](code byte, vs []T) Array {
 	a := Array{Code: code, Items: make([]any, len(vs))}
 	for i, v := range vs {

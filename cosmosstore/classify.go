@@ -78,8 +78,13 @@ func classify(op operation, a answer) class {
 	return unavailable
 }
 
+// writes reports whether an operation is a write or a part of one.
+func (op operation) writes() bool { return op == opCreate || op == opBatch || op.inBatch() }
+
+// inBatch reports whether an operation is part of a batch that writes.
+func (op operation) inBatch() bool { return op == opBatchCreate || op == opBatchChange }
+
 func classifyStatus(op operation, a answer) class {
-	write := op == opCreate || op == opBatch || op == opBatchCreate || op == opBatchChange
 	switch a.status {
 	case http.StatusTooManyRequests:
 		return unavailable
@@ -89,19 +94,19 @@ func classifyStatus(op operation, a answer) class {
 		return classifyNotFound(op, a.substatus)
 	case http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if write {
+		if op.writes() {
 			return ambiguous
 		}
 		return unavailable
 	case statusRetryWith:
 		return contended
 	case http.StatusRequestEntityTooLarge:
-		if write {
+		if op.writes() {
 			return tooLarge
 		}
 		return refused
 	case http.StatusBadRequest:
-		if a.substatus == subWrongPartitionKey && write {
+		if a.substatus == subWrongPartitionKey && op.writes() {
 			return misconfigured
 		}
 		return refused
@@ -111,12 +116,12 @@ func classifyStatus(op operation, a answer) class {
 		}
 		return refused
 	case http.StatusConflict:
-		if op == opCreate || op == opBatchCreate || op == opBatchChange {
+		if op == opCreate || op.inBatch() {
 			return exists
 		}
 		return unexpected
 	case http.StatusFailedDependency:
-		if op == opBatchCreate || op == opBatchChange {
+		if op.inBatch() {
 			return rolledBack
 		}
 		return unexpected
@@ -173,13 +178,12 @@ func classifyNotFound(op operation, substatus int) class {
 
 // fixFor says what a person can do about a misconfigured answer.
 func fixFor(op operation, a answer) string {
-	write := op == opCreate || op == opBatch || op == opBatchCreate || op == opBatchChange
 	switch {
 	case a.failure == severalRegions:
 		return fixSeveralRegions
 	case a.explanation.fix != "":
 		return a.explanation.fix
-	case a.status == http.StatusUnauthorized && write:
+	case a.status == http.StatusUnauthorized && op.writes():
 		return "Use a key that may write, which a read-only key may not, or an identity with a data plane role that may create " +
 			"items, such as Cosmos DB Built-in Data Contributor. If reads fail too, check that the key belongs to this account and " +
 			"has not been rotated."
@@ -204,7 +208,7 @@ func fixFor(op operation, a answer) string {
 	case a.status == http.StatusNotFound:
 		return "Create the database and the container, or correct their names and the endpoint."
 	}
-	if write {
+	if op.writes() {
 		return "The store answers reads and refuses every write. Check that the key or the role may write, that the container is the " +
 			"right one, and that nothing between the worker and the account changes requests; then look the status up in the " +
 			"documentation of Cosmos DB."

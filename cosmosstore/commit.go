@@ -91,7 +91,7 @@ func (k *committer) pauseAfter(try int) time.Duration {
 // step acts on the last write. End tells that the commit is over; otherwise the write is worth another try.
 func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err error) {
 	w := k.last
-	if w.op == opBatchCreate || w.op == opBatchChange {
+	if w.op.inBatch() {
 		k.stats.known() // the batch was rolled back, and its reply says so
 	}
 	if w.ofChange() {

@@ -198,11 +198,13 @@ func TestAProjectionEndsAtTheNewestHoweverItsEventsArrive(t *testing.T) {
 							}
 						}
 						require.Equal(t, "n11", e.document("e1")["name"])
-						if record {
-							r, err := e.store.Find(e.ctx(), "e1", "v11")
-							require.NoError(t, err)
-							require.False(t, r.Stale)
+						if !record {
+							require.Equal(t, 1, e.account.Count(database, container), "no record, stale or not")
+							return
 						}
+						r, err := e.store.Find(e.ctx(), "e1", "v11")
+						require.NoError(t, err)
+						require.False(t, r.Stale)
 					})
 				})
 			}
@@ -321,7 +323,9 @@ func TestAPatchThatDoesNotFitItsDocumentCondemnsNeitherTheStoreNorOtherMessages(
 			require.ErrorAs(t, err, &uncertain)
 			require.Equal(t, reason.InvalidEffects, uncertain.Reason)
 		}
+		before := e.requests(history.ExecuteBatch)
 		require.NoError(t, e.store.Ready(e.ctx()))
+		require.Equal(t, before, e.requests(history.ExecuteBatch), "an answer about one document raises no doubt of the store")
 	})
 }
 
@@ -381,5 +385,38 @@ func TestInAContainerKeyedByIDAChangeStaysInItsPartition(t *testing.T) {
 		require.True(t, e.commit(own).Created)
 		_, err := e.store.Commit(e.ctx(), other)
 		require.Contains(t, requireAs[*worker.UnstorableError](t, err).Detail, "outside of the partition")
+	})
+}
+
+// TestAnUpsertWithAVersionWritesOverNothingNewerThatComesBetween stores a newer version after the store has read and before it writes.
+func TestAnUpsertWithAVersionWritesOverNothingNewerThatComesBetween(t *testing.T) {
+	for name, before := range map[string]string{"nothing was stored": "", "an older one was stored": `{"id":"e1","pk":"e1","data":{"version":1}}`} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, setup{options: withRecords}, func(e *env) {
+				if before != "" {
+					require.NoError(t, e.account.Seed(database, container, before))
+				}
+				e.faults.Add(fault.On(history.ExecuteBatch).Before(fault.Call(func() {
+					e.account.DeleteDocument(database, container, "e1")
+					require.NoError(t, e.account.Seed(database, container, `{"id":"e1","pk":"e1","data":{"version":9},"name":"n9"}`))
+				})))
+				require.True(t, e.commit(versioned(worker.ChangeUpsert, 5, true)).Stale)
+				require.Equal(t, "n9", e.document("e1")["name"])
+			})
+		})
+	}
+}
+
+func TestTheRecordOfChangesIsNotTakenForTheDocumentThatTheyChange(t *testing.T) {
+	inBubble(t, setup{options: withRecords}, func(e *env) {
+		e.put("913", "913", `{"type":"order","order":{"status":"NEW"}}`)
+		pay := func() worker.Commit { return changes("913", "913", worker.Patch("913", worker.Set("/order/status", "PAID"))) }
+		require.True(t, e.commit(pay()).Created)
+		again := pay()
+		o := e.commit(again)
+		require.Equal(t, worker.Duplicate, judged(again, o))
+		require.Equal(t, 2, o.Calls, "the refused batch, and a read of the record")
+		require.Empty(t, o.Existing.Type)
+		require.Nil(t, o.Existing.Content)
 	})
 }

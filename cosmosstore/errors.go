@@ -65,6 +65,11 @@ func timedOutAfter(last answer) answer {
 	return answer{failure: timedOut, text: text, retryAfter: last.retryAfter}
 }
 
+// noTime is the error of a call that ended before the operation was done.
+func noTime(ctx context.Context, op operation, text string, ambiguous bool) error {
+	return outOfTime(ctx, storeError(op, unavailable, answer{failure: timedOut, text: text}, ambiguous))
+}
+
 // outOfTime lets an error tell that its context had ended, for those who ask with errors.Is. Nil stays nil.
 func outOfTime(ctx context.Context, err error) error {
 	u, ok := errors.AsType[*worker.UnavailableError](err)

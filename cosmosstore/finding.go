@@ -2,34 +2,22 @@ package cosmosstore
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/orderworker/orderworker/internal/tokenerror"
 	"github.com/orderworker/orderworker/worker"
 )
 
-// Severity says how bad a finding is.
-type Severity int
+// Severity says how bad a finding is. Faults sort before warnings.
+type Severity string
 
 // The severities.
 const (
 	// Fault: the store refuses to work like this.
-	Fault Severity = iota + 1
+	Fault Severity = "fault"
 	// Warning: the store works, and something may go wrong or cost more than it must.
-	Warning
+	Warning Severity = "warning"
 )
-
-// String returns the severity as a word.
-func (s Severity) String() string {
-	switch s {
-	case Fault:
-		return "fault"
-	case Warning:
-		return "warning"
-	}
-	return "unknown"
-}
 
 // A Finding is something that [Store.Check] has to say about the account, the container or the options.
 type Finding struct {
@@ -38,9 +26,6 @@ type Finding struct {
 	Text string
 	Fix  string
 }
-
-// String returns the finding in one line.
-func (f Finding) String() string { return fmt.Sprintf("%v: %s. %s", f.Severity, f.Text, f.Fix) }
 
 // Findings returns an error of [Open] or of a [Store] as faults, one for each thing that must be put right.
 func Findings(err error) []Finding {

@@ -78,16 +78,15 @@ func (l *Journal) Append(ctx context.Context, e JournalEntry) error {
 			break
 		}
 		last = s.write(ctx, sess, p)
-		switch last.class {
-		case done, exists:
-			// The id belongs to this entry alone: what is stored is an earlier try.
+		if last.class == done || last.class == exists { // the id belongs to this entry alone: what is stored is an earlier try
 			return nil
-		case ambiguous, contended, unexpected:
-			continue
-		case misconfigured:
-			s.forget(sess)
 		}
-		break
+		if last.class != ambiguous && last.class != contended && last.class != unexpected {
+			break
+		}
+	}
+	if last.class == misconfigured {
+		s.forget(sess)
 	}
 	return outOfTime(ctx, storeError(last.op, last.class, last.answer, last.class == ambiguous))
 }
@@ -140,12 +139,10 @@ func partitionsOf(l layout, q JournalQuery) []string {
 	if l.byID() {
 		return []string{""}
 	}
-	to := time.Now()
+	to := time.Now().Add(time.Hour) // a clock elsewhere may be ahead by some minutes, and so into the next day
 	if !q.To.IsZero() && q.To.Before(to) {
 		to = q.To
 	}
-	// A clock elsewhere may be ahead by some minutes, and so into the next day.
-	to = to.Add(time.Hour)
 	var days []string
 	for day := to.UTC(); dayOf(day) >= dayOf(q.From); day = day.AddDate(0, 0, -1) {
 		days = append(days, dayOf(day))
@@ -153,10 +150,12 @@ func partitionsOf(l layout, q JournalQuery) []string {
 	return days
 }
 
-// newest reads one partition and returns the newest most entries that the query selects, or all when most is zero. It keeps
-// no more than twice as many.
+// partitionTime bounds the reading of one partition.
+const partitionTime = 2 * time.Minute
+
+// newest reads one partition and returns the newest most entries that the query selects, or all when most is zero.
 func (l *Journal) newest(ctx context.Context, sess *session, partition string, q JournalQuery, most int) ([]JournalEntry, error) {
-	ctx, cancel := context.WithTimeout(ctx, ledgerTime)
+	ctx, cancel := context.WithTimeout(ctx, partitionTime)
 	defer cancel()
 	key := azcosmos.NewPartitionKey()
 	if partition != "" {
@@ -172,34 +171,24 @@ func (l *Journal) newest(ctx context.Context, sess *session, partition string, q
 			return nil, outOfTime(ctx, storeError(opQuery, classify(opQuery, a), a, false))
 		}
 		for _, item := range page.Items {
-			var document struct {
+			var d struct {
 				ID      string          `json:"id"`
 				At      time.Time       `json:"at"`
 				Content json.RawMessage `json:"deadLetterAction"`
 			}
-			if err := json.Unmarshal(item, &document); err != nil {
+			if err := json.Unmarshal(item, &d); err != nil {
 				return nil, fmt.Errorf("cosmosstore: a journal entry cannot be read: %w", err)
 			}
-			if q.covers(document.At) {
-				found = append(found, JournalEntry{ID: strings.TrimPrefix(document.ID, actionIDPrefix), At: document.At, Content: document.Content})
+			if q.covers(d.At) {
+				found = append(found, JournalEntry{ID: strings.TrimPrefix(d.ID, actionIDPrefix), At: d.At, Content: d.Content})
 			}
 		}
-		if most > 0 && len(found) > 2*most {
-			found = cut(found, most)
-		}
 	}
-	return cut(found, most), nil
-}
-
-// ledgerTime bounds the reading of one partition.
-const ledgerTime = 2 * time.Minute
-
-func cut(entries []JournalEntry, most int) []JournalEntry {
-	slices.SortStableFunc(entries, func(a, b JournalEntry) int { return b.At.Compare(a.At) })
-	if most > 0 && len(entries) > most {
-		entries = slices.Clone(entries[:most])
+	slices.SortStableFunc(found, func(a, b JournalEntry) int { return b.At.Compare(a.At) })
+	if most > 0 {
+		found = found[:min(len(found), most)]
 	}
-	return entries
+	return found, nil
 }
 
 // queryText lets the service leave out what is not asked for. It asks for no order, since nothing is indexed.

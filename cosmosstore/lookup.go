@@ -97,7 +97,7 @@ func (l lookup) atPrimary(ctx context.Context, id string, g reading) (found, err
 		return found{}, l.failed(ctx, g)
 	case g.class == absent:
 		if !backoff.Sleep(ctx, againPause) {
-			return found{}, l.failed(ctx, reading{class: unavailable, answer: answer{failure: timedOut, text: "no answer in time"}})
+			return found{}, noTime(ctx, opRead, "no answer in time", l.ambiguous)
 		}
 		f, _ := l.store.read(ctx, l.sess, l.partition, id, l.token).found(id)
 		return f, nil

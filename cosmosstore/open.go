@@ -22,7 +22,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Key != "" {
 		key, err := azcosmos.NewKeyCredential(string(o.Key))
 		if err != nil {
-			return nil, fmt.Errorf("cosmosstore: the account key is not base64: %w", err)
+			return nil, fmt.Errorf("cosmosstore: %w", err)
 		}
 		s.key = key
 	}

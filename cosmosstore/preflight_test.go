@@ -1,6 +1,7 @@
 package cosmosstore_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 func texts(found []cosmosstore.Finding) string {
 	var all []string
 	for _, f := range found {
-		all = append(all, f.String())
+		all = append(all, line(f))
 	}
 	return strings.Join(all, "\n")
 }
@@ -150,7 +151,7 @@ func TestFindingsNameEveryFaultOfAnErrorByItself(t *testing.T) {
 	_, err := cosmosstore.Open(t.Context(), cosmosstore.Options{Endpoint: "ftp://a", Container: "c"})
 	found := cosmosstore.Findings(err)
 	require.Len(t, found, 3, "scheme, credential, database")
-	require.Equal(t, "fault: endpoint scheme \"ftp\" is not https. Correct the setting that it names.", found[0].String())
+	require.Equal(t, "fault: endpoint scheme \"ftp\" is not https. Correct the setting that it names.", line(found[0]))
 	require.Empty(t, cosmosstore.Findings(nil))
 
 	bad := func(s *cosmosdb.ContainerSpec) { s.KeyVersion, s.DefaultTTL = 1, 60 }
@@ -163,3 +164,6 @@ func TestFindingsNameEveryFaultOfAnErrorByItself(t *testing.T) {
 		require.NotEqual(e.t, found[0].Fix, found[1].Fix)
 	})
 }
+
+// line is a finding in one line.
+func line(f cosmosstore.Finding) string { return fmt.Sprintf("%v: %s. %s", f.Severity, f.Text, f.Fix) }

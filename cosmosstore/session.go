@@ -41,7 +41,7 @@ var errClosed = errors.New("cosmosstore: the store is closed")
 // the caller need not wait for, and each opening has a new client.
 func (s *Store) session(ctx context.Context) (*session, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, outOfTime(ctx, storeError(opReadContainer, unavailable, answer{failure: timedOut, text: "no time to begin"}, false))
+		return nil, noTime(ctx, opReadContainer, "no time to begin", false)
 	}
 	s.mu.Lock()
 	if s.closed {
@@ -58,8 +58,7 @@ func (s *Store) session(ctx context.Context) (*session, error) {
 	case <-o.done:
 		return o.session, o.err
 	case <-ctx.Done():
-		return nil, outOfTime(ctx, storeError(opReadContainer, unavailable,
-			answer{failure: timedOut, text: "the account did not answer in time"}, false))
+		return nil, noTime(ctx, opReadContainer, "the account did not answer in time", false)
 	}
 }
 

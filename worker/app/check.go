@@ -190,7 +190,7 @@ func (k *connector) checkStore(ctx context.Context) (*cosmosstore.Store, []findi
 	var found []finding
 	for _, f := range findings {
 		text := fmt.Sprintf("%s/%s: %s", k.config.store.Database, k.config.store.Container, strings.TrimPrefix(f.Text, "cosmosstore: "))
-		found = append(found, finding{f.Severity.String(), "container", text, f.Fix})
+		found = append(found, finding{string(f.Severity), "container", text, f.Fix})
 	}
 	return store, found
 }

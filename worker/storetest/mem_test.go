@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -95,4 +96,90 @@ func TestMemShowsFurtherDocuments(t *testing.T) {
 	m.Remove(identity.PartDocumentID("7", "debit"))
 	require.Equal(t, []worker.Document{documents[0], documents[2]}, m.Documents("7"))
 	require.Nil(t, m.Documents("8"))
+}
+
+func TestMemEvaluatesNoConditionsAndSaysSo(t *testing.T) {
+	m := storetest.NewMem()
+	m.Put("p", "e", []byte(`{"n":1}`))
+	_, err := m.Commit(t.Context(), worker.Commit{Key: identity.Text("7"), DocumentID: "7", Partition: "p",
+		Changes: []worker.Change{worker.Patch("e", worker.Set("/n", 2)).If("from c where c.n = 0")}})
+	require.ErrorContains(t, err, "evaluates no conditions")
+	state, err := m.Read(t.Context(), "p", "e")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"n":1}`, string(state.Content))
+}
+
+// TestMemPatchesAsCosmosDBDoes holds the patches of the store in memory against what the service makes of them.
+func TestMemPatchesAsCosmosDBDoes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		operation    worker.PatchOperation
+		before, want string // no want: it is refused
+	}{
+		"set a member":                      {worker.Set("/a", 2), `{"a":1}`, `{"a":2}`},
+		"set a new member":                  {worker.Set("/b/c", 2), `{"b":{}}`, `{"b":{"c":2}}`},
+		"set below nothing":                 {worker.Set("/b/c", 2), `{}`, ``},
+		"set an element":                    {worker.Set("/l/1", 9), `{"l":[1,2,3]}`, `{"l":[1,9,3]}`},
+		"add inserts an element":            {worker.Add("/l/1", 9), `{"l":[1,2,3]}`, `{"l":[1,9,2,3]}`},
+		"add appends an element":            {worker.Add("/l/-", 9), `{"l":[1,2,3]}`, `{"l":[1,2,3,9]}`},
+		"add beyond the end":                {worker.Add("/l/7", 9), `{"l":[1,2,3]}`, ``},
+		"add a member":                      {worker.Add("/a", "x"), `{}`, `{"a":"x"}`},
+		"remove a member":                   {worker.Remove("/a"), `{"a":1,"b":1}`, `{"b":1}`},
+		"remove an element":                 {worker.Remove("/l/0"), `{"l":[1,2,3]}`, `{"l":[2,3]}`},
+		"remove nothing":                    {worker.Remove("/a"), `{}`, ``},
+		"replace a member":                  {worker.PatchOperation{Kind: worker.PatchReplace, Path: "/a", Value: 2}, `{"a":1}`, `{"a":2}`},
+		"replace nothing":                   {worker.PatchOperation{Kind: worker.PatchReplace, Path: "/a", Value: 2}, `{}`, ``},
+		"increment":                         {worker.Increment("/a", 2), `{"a":40}`, `{"a":42}`},
+		"increment nothing":                 {worker.Increment("/a", 2), `{}`, `{"a":2}`},
+		"increment a text":                  {worker.Increment("/a", 2), `{"a":"40"}`, ``},
+		"a number that is left alone stays": {worker.Set("/a", 2), `{"a":1,"n":12345678901234567890,"p":1.10}`, `{"a":2,"n":12345678901234567890,"p":1.10}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := storetest.NewMem()
+			m.Put("p", "e", []byte(tt.before))
+			_, err := m.Commit(t.Context(), worker.Commit{Key: identity.Text("7"), DocumentID: "7", Partition: "p", Changes: []worker.Change{worker.Patch("e", tt.operation)}})
+			state, readErr := m.Read(t.Context(), "p", "e")
+			require.NoError(t, readErr)
+			if tt.want == "" {
+				require.Error(t, err)
+				require.Equal(t, tt.before, string(state.Content))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(state.Content))
+		})
+	}
+}
+
+func TestFaultySaysWhetherAFaultHasItsEffect(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		m := storetest.NewMem()
+		f := storetest.NewFaulty(m)
+		lost := errors.New("the answer is lost")
+		f.OnCommit(func(n int, _ worker.Commit) *storetest.Fault {
+			if n > 1 {
+				return nil
+			}
+			return &storetest.Fault{Err: lost, Applied: applied}
+		})
+		c := worker.Commit{Key: identity.Text("7"), DocumentID: "7", Attempt: "a", Documents: []worker.Document{{Type: "order", Content: []byte(`{}`)}}}
+		_, err := f.Commit(t.Context(), c)
+		require.ErrorIs(t, err, lost)
+		require.Equal(t, applied, m.Len() == 1)
+		o, err := f.Commit(t.Context(), c)
+		require.NoError(t, err)
+		require.Equal(t, applied, o.Existing != nil)
+	}
+}
+
+func TestMemSharesNoMemoryWithItsCallers(t *testing.T) {
+	m := storetest.NewMem()
+	content := []byte(`{"n":1}`)
+	m.Put("p", "e", content)
+	content[5] = '9'
+	state, err := m.Read(t.Context(), "p", "e")
+	require.NoError(t, err)
+	state.Content[5] = '8'
+	state, err = m.Read(t.Context(), "p", "e")
+	require.NoError(t, err)
+	require.Equal(t, `{"n":1}`, string(state.Content))
 }

@@ -77,9 +77,10 @@ func changesUnderETag(b *bench) {
 	old := b.state("p", "account").ETag
 	b.applies("second", "p", worker.Replace("account", []byte(`{"n":2}`), old))
 	for name, change := range map[string]worker.Change{
-		"replace": worker.Replace("account", []byte(`{"n":3}`), old), "delete": worker.Delete("account", old), "gone": worker.Replace("gone", []byte(`{}`), old),
-		"upsert": {Kind: worker.ChangeUpsert, ID: "account", Content: []byte(`{"n":3}`), ETag: old},
-		"patch":  {Kind: worker.ChangePatch, ID: "account", Operations: []worker.PatchOperation{worker.Set("/n", 3)}, ETag: old},
+		"replace": worker.Replace("account", []byte(`{"n":3}`), old), "delete": worker.Delete("account", old), "replace of what is gone": worker.Replace("gone", []byte(`{}`), old),
+		"delete of what is gone": worker.Delete("gone", old),
+		"upsert":                 {Kind: worker.ChangeUpsert, ID: "account", Content: []byte(`{"n":3}`), ETag: old},
+		"patch":                  {Kind: worker.ChangePatch, ID: "account", Operations: []worker.PatchOperation{worker.Set("/n", 3)}, ETag: old},
 	} {
 		c, _ := b.change("late "+name, "p", worker.Upsert("beside", []byte(`{}`)), change)
 		_, err := b.store.Commit(b.ctx, c)

@@ -16,6 +16,7 @@ import (
 type replay struct {
 	run       Run
 	documents map[string]document
+	entities  map[string]bool
 	// contents are the different contents that were sent under an id.
 	contents map[string][]Command
 	prices   map[string][]Command // by entity
@@ -36,7 +37,7 @@ type delivery struct {
 }
 
 func newReplay(r Run) *replay {
-	p := &replay{run: r, documents: map[string]document{}, contents: map[string][]Command{}, prices: map[string][]Command{},
+	p := &replay{run: r, entities: r.entities(), documents: map[string]document{}, contents: map[string][]Command{}, prices: map[string][]Command{},
 		recorded: map[string]int{}, winner: map[string]Command{}, open: map[int64]*delivery{}}
 	for _, m := range r.Sent {
 		if m.isOrder() {
@@ -100,7 +101,7 @@ func (p *replay) store(e history.Event) {
 	if !e.Effect || len(e.Writes) == 0 {
 		return
 	}
-	messageID, entities := "", 0
+	messageID, changes := "", 0
 	for _, w := range e.Writes {
 		if isRecord(w.ID) {
 			messageID, _ = Guard(w.ID)
@@ -109,21 +110,16 @@ func (p *replay) store(e history.Event) {
 	}
 	for _, w := range e.Writes {
 		after := parseDocument(w.Body)
-		if before := p.documents[w.ID]; e.Note != history.Seeded && !isRecord(w.ID) && p.entity(messageID, w.ID) {
+		if before := p.documents[w.ID]; e.Note != history.Seeded && p.entities[w.ID] {
 			p.judge(messageID, w.ID, before, after)
-			entities++
+			changes++
 		}
 		p.documents[w.ID] = after
 		p.lower(w.ID)
 	}
-	if contents := p.contents[messageID]; len(contents) > 0 && entities == 0 {
+	if contents := p.contents[messageID]; len(contents) > 0 && changes == 0 {
 		p.judgeStale(messageID, contents)
 	}
-}
-
-// entity reports whether a write is to be held against commands: it is no document of an order.
-func (p *replay) entity(messageID, id string) bool {
-	return len(p.contents[messageID]) > 0 || len(p.prices[id]) > 0
 }
 
 // judge holds a write against the contents that can have asked for it.

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/orderworker/orderworker/testenv/history"
@@ -111,16 +112,26 @@ func (r Run) orderDocuments() map[string]string {
 	if !r.Records {
 		return r.Documents
 	}
-	documents := map[string]string{}
-	for id, text := range r.Documents {
-		documents[id] = text
-	}
+	entities := r.entities()
+	documents := maps.Clone(r.Documents)
+	maps.DeleteFunc(documents, func(id, _ string) bool { return entities[id] })
+	return documents
+}
+
+// entities are the documents that commands are about, or that were stored for them.
+func (r Run) entities() map[string]bool {
+	entities := map[string]bool{}
 	for _, m := range r.Sent {
 		if !m.isOrder() {
-			delete(documents, m.Entity)
+			entities[m.Entity] = true
 		}
 	}
-	return documents
+	for _, e := range r.Events {
+		if e.Note == history.Seeded {
+			entities[e.Key] = true
+		}
+	}
+	return entities
 }
 
 // isRecord reports whether a document is the inbox record of a message.

@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -25,40 +24,31 @@ func ideal() float64 {
 // collectorPercent is the pace of the garbage collector at which all of them run: that which the program sets for itself.
 const collectorPercent = 400
 
+// setCollector sets that pace, and returns what sets the old one again.
+func setCollector() (reset func()) {
+	before := debug.SetGCPercent(collectorPercent)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // BenchmarkThroughput lets the worker, the bare loop with as many slots, and the bare loop with one slot work off the same
-// messages, without latency and with it, and prints the ratios.
+// messages with latency, and prints the ratios. [BenchmarkEffects] has those without latency.
 func BenchmarkThroughput(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(collectorPercent))
-	for _, latency := range []struct {
-		name          string
-		slow          bool
-		messages, one int
-	}{
-		{"none", false, 20_000, 4_000},
-		{fmt.Sprintf("%v broker, %v store", brokerLatency, storeLatency), true, 20_000, 100},
-	} {
-		b.Run("latency "+latency.name, func(b *testing.B) {
-			// Some times each and the best one, taking turns, since other programs disturb.
-			var ours, loop run
-			for range 3 {
-				ours = ours.better(measure(b, latency.slow, latency.messages, func(s *env) func() { return s.worker(slots) }))
-				loop = loop.better(measure(b, latency.slow, latency.messages, func(s *env) func() { return s.loop(slots) }))
-			}
-			one := measure(b, latency.slow, latency.one, func(s *env) func() { return s.loop(1) })
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(ours.rate, "worker-msg/s")
-			b.ReportMetric(loop.rate, "loop-msg/s")
-			b.ReportMetric(one.rate, "sequential-msg/s")
-			b.ReportMetric(ours.rate/loop.rate, "worker/loop")
-			b.ReportMetric(ours.rate/one.rate, "worker/sequential")
-			if latency.slow {
-				b.ReportMetric(ours.rate/ideal(), "worker/ideal")
-			} else {
-				b.ReportMetric(ours.cpu, "worker-cpu-us/msg")
-				b.ReportMetric(loop.cpu, "loop-cpu-us/msg")
-			}
-		})
+	defer setCollector()()
+	const messages, one = 20_000, 100
+	// Some times each and the best one, taking turns, since other programs disturb.
+	var ours, loop run
+	for range 3 {
+		ours = ours.better(measure(b, messages, func(s *env) func() { return s.worker(slots) }))
+		loop = loop.better(measure(b, messages, func(s *env) func() { return s.loop(slots) }))
 	}
+	sequential := measure(b, one, func(s *env) func() { return s.loop(1) })
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ours.rate, "worker-msg/s")
+	b.ReportMetric(loop.rate, "loop-msg/s")
+	b.ReportMetric(sequential.rate, "sequential-msg/s")
+	b.ReportMetric(ours.rate/loop.rate, "worker/loop")
+	b.ReportMetric(ours.rate/sequential.rate, "worker/sequential")
+	b.ReportMetric(ours.rate/ideal(), "worker/ideal")
 }
 
 // run is what was measured: messages per second, and microseconds of processor time per message, both sides of the wire.
@@ -72,9 +62,9 @@ func (r run) better(other run) run {
 }
 
 // measure measures a consumer from its start until the queue is empty.
-func measure(b *testing.B, slow bool, messages int, start func(*env) func()) run {
+func measure(b *testing.B, messages int, start func(*env) func()) run {
 	b.Helper()
-	s := newSocketEnv(b, slow, history.NewBounded(100))
+	s := newSocketEnv(b, true, history.NewBounded(100))
 	s.fill(messages)
 	runtime.GC() // of what earlier runs left behind
 	began, used := time.Now(), cpuTime()

@@ -35,7 +35,7 @@ import (
 //   - Throttling, contention, splits: TestAHintOfTheStoreIsPassedOnAndNotSleptThrough, TestAContendedCreateIsRepeatedShortly,
 //     TestAWriteThroughAPartitionSplitSucceeds, TestABatchThatIsContendedOrThrottledForAWhileIsCommitted.
 //   - Writes that are refused while reads are answered: TestAStoreThatAnswersReadsAndRefusesWritesCondemnsNoMessage,
-//     TestWritesThatAreRefusedForEveryKeyAreTheStoresFault.
+//     TestAWriteThatIsRefusedWhileProbesAreAnsweredIsLeftToTheEngine.
 //   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore,
 //     TestCredentialsThatAreRefusedEverywhereCondemnNoMessage, TestRightsThatAreMissingAndArrive.
 //   - The account read: TestAFailedFirstAccountReadPoisonsNothing, TestAnAccountReadThatHangsHoldsNoCallLongerThanItsTime,

@@ -85,6 +85,11 @@ type endedError struct{ cause, ended error }
 func (e *endedError) Error() string   { return e.cause.Error() }
 func (e *endedError) Unwrap() []error { return []error{e.cause, e.ended} }
 
+// refusal is uncertain for a write that was refused while probes are answered.
+func refusal(word string, cause error, format string, args ...any) error {
+	return &worker.UncertainError{Reason: word, Refused: true, Cause: cause, Detail: fmt.Sprintf(format, args...)}
+}
+
 // uncertain is the error for a message that could not be committed or judged for a cause of its own that may pass.
 func uncertain(word string, cause error, format string, args ...any) error {
 	return &worker.UncertainError{Reason: word, Cause: cause, Detail: fmt.Sprintf(format, args...)}

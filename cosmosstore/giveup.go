@@ -16,7 +16,7 @@ func (k *committer) fail(ctx context.Context) error {
 	cause := &answerError{op: w.op, answer: w.answer}
 	if w.op == opBatchChange && w.class == refused {
 		// The service took the batch and names the operation: it is about this document, and says nothing of the store.
-		k.store.standing.answered()
+		k.store.writes.answered()
 		return uncertain(reason.InvalidEffects, cause, "The store refuses the %s of document %q (%v): as a rule a path, "+
 			"a value or a condition that does not fit the document as it is stored. Fix the handler or the document, and reprocess this message.%s",
 			k.change().Kind, k.change().ID, w.answer, maybe)
@@ -35,10 +35,10 @@ func (k *committer) fail(ctx context.Context) error {
 		return err
 	}
 	if w.class == tooLarge {
-		return uncertain(reason.TooLarge, cause, "The store refuses the %s of this message as too large (%v), although it has %d bytes and the "+
+		return refusal(reason.TooLarge, cause, "The store refuses the %s of this message as too large (%v), although it has %d bytes and the "+
 			"store takes %d. Find what limits requests between the worker and the store, and reprocess this message.%s", w.op, w.answer, k.plan.size(), storable.MaxBytes, maybe)
 	}
-	return uncertain(reason.NeverStorable, cause, "The store refuses the %s of this message (%v), while it answers others. Look the status "+
+	return refusal(reason.NeverStorable, cause, "The store refuses the %s of this message (%v), while it answers others. Look the status "+
 		"up in the documentation of Cosmos DB; when its cause is gone, reprocess this message.%s", w.op, w.answer, maybe)
 }
 
@@ -63,7 +63,7 @@ func (k *committer) giveUp(ctx context.Context) error {
 		if err := k.storesFault(ctx); err != nil {
 			return err
 		}
-		return uncertain(reason.NeverStorable, &answerError{op: w.op, answer: w.answer},
+		return refusal(reason.NeverStorable, &answerError{op: w.op, answer: w.answer},
 			"The store gave an unexpected response to the %s of %d documents (%v) %d times, and they are not stored. Find what answers in its place, "+
 				"such as a proxy, and reprocess this message.", w.op, len(k.plan.docs), w.answer, maxTries)
 	}
@@ -77,11 +77,7 @@ func (k *committer) giveUp(ctx context.Context) error {
 // unread is the error for a create that is refused although nothing is found to compare with.
 func (k *committer) unread(ctx context.Context) error {
 	w, unique := k.last, k.sess.layout.uniqueKeys
-	probe := k.storesFault
-	if len(unique) > 0 {
-		probe = k.probeAll // any number of messages may break a unique key
-	}
-	if err := probe(ctx); err != nil {
+	if err := k.storesFault(ctx); err != nil {
 		return err
 	}
 	cause, id := &answerError{op: w.op, answer: w.answer}, k.plan.docs[w.index].id
@@ -90,6 +86,6 @@ func (k *committer) unread(ctx context.Context) error {
 			"this id: another document, perhaps of this very message, has the same values in a unique key of the container (%s). Nothing was stored. "+
 			"Remove that document, or use a container without unique keys, and reprocess this message.", id, strings.Join(unique, "; "))
 	}
-	return uncertain(reason.ConflictUnread, cause, "The store refused to create document %q because it exists, and finds no such document: it "+
+	return refusal(reason.ConflictUnread, cause, "The store refused to create document %q because it exists, and finds no such document: it "+
 		"has just expired, or a replica lags behind. Nothing was stored. Wait, look for the document, and reprocess this message.", id)
 }

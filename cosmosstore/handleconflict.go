@@ -32,7 +32,7 @@ func (k *committer) handleConflict(ctx context.Context) (worker.Outcome, error) 
 			return worker.Outcome{}, err
 		}
 		if f.document != nil {
-			k.store.standing.answered()
+			k.store.writes.answered()
 			return worker.Outcome{Blocking: part.name}, nil
 		}
 	}

@@ -125,7 +125,7 @@ func (l lookup) record(ctx context.Context, ids []string) (*worker.Record, error
 		case err != nil:
 			return nil, err
 		case f.document != nil:
-			l.store.standing.answered()
+			l.store.writes.answered()
 			l.token = f.token
 			return l.complete(ctx, f.record())
 		}

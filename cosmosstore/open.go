@@ -18,7 +18,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: o, requests: &requestPolicy{timeout: o.RequestTimeout}, log: o.Logger, sends: o.Transport}
+	s := &Store{opts: o, writes: writeHealth{doubted: opCreate}, requests: &requestPolicy{timeout: o.RequestTimeout}, log: o.Logger, sends: o.Transport}
 	if o.Key != "" {
 		key, err := azcosmos.NewKeyCredential(string(o.Key))
 		if err != nil {
@@ -39,8 +39,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Ready reports whether the store can be used: with one read of a document that never exists, after a failed write also
-// with one write that is always refused, and now and then by reading whether account and container still fit.
+// Ready reports whether the store can be used: with one read of a document that never exists, before the first write and after
+// one that failed also with one write that is always refused, and now and then by reading whether account and container still
+// fit.
 func (s *Store) Ready(ctx context.Context) error {
 	sess, err := s.session(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.checkRegions(); err != nil {
 		return err
 	}
-	if op := s.standing.inDoubt(); op != "" {
+	if op := s.writes.inDoubt(); op != "" {
 		return s.probeWrite(ctx, sess, op)
 	}
 	return nil

@@ -34,12 +34,12 @@ func (s *Store) probe(ctx context.Context, sess *session) error {
 func (s *Store) probeWrite(ctx context.Context, sess *session, op operation) error {
 	opCtx, cancel := bounded(ctx, s.opts.OperationTimeout)
 	defer cancel()
-	a := nonsense(opCtx, sess, op)
+	a := invalidWrite(opCtx, sess, op)
 	if a.status == http.StatusBadRequest {
-		s.standing.answered()
+		s.writes.answered()
 		return nil
 	}
-	s.standing.doubt(op)
+	s.writes.doubt(op)
 	c := classify(opCreate, a)
 	switch c {
 	case misconfigured:
@@ -52,8 +52,8 @@ func (s *Store) probeWrite(ctx context.Context, sess *session, op operation) err
 	return outOfTime(ctx, storeError(op, c, a, false))
 }
 
-// nonsense sends a write that every store refuses with 400: the document is no JSON, or in a batch no object.
-func nonsense(ctx context.Context, sess *session, op operation) answer {
+// invalidWrite sends a write that every store refuses with 400: the document is no JSON, or in a batch no object.
+func invalidWrite(ctx context.Context, sess *session, op operation) answer {
 	ctx = expecting(ctx, http.StatusBadRequest)
 	key := azcosmos.NewPartitionKeyString(probeID)
 	if op != opBatch {
@@ -85,15 +85,11 @@ func answerFrom(r *http.Response, err error) answer {
 	return answer{failure: broken, text: "a call came back with neither a reply nor an error"}
 }
 
-// storesFault finds out whose fault it is that the last write was not accepted. Nil means that it is this message's: the
-// store answers as it should, and has accepted a write of another message not many refusals ago.
+// storesFault probes the store after a write that was not accepted. Nil means that the probes are answered as they should be,
+// so that message or store may be to blame: the engine weighs that.
 func (k *committer) storesFault(ctx context.Context) error {
-	w, ambiguous := k.last, k.stats.ambiguous()
+	ambiguous := k.stats.ambiguous()
 	err := k.probeAll(ctx)
-	if err == nil && k.store.standing.refuse(k.documentID) {
-		k.store.standing.doubt(w.op)
-		err = refusedInARow(w)
-	}
 	if u, ok := errors.AsType[*worker.UnavailableError](err); ok && ambiguous {
 		return &worker.UnavailableError{RetryAfter: u.RetryAfter, Ambiguous: true, Cause: u.Cause}
 	}
@@ -108,15 +104,6 @@ func (k *committer) probeAll(ctx context.Context) error {
 		}
 	}
 	return k.store.probeWrite(ctx, k.sess, wholeWrite(k.last.op))
-}
-
-// refusedInARow is the error for a write that is refused as those of other messages were, one after the other.
-func refusedInARow(w written) error {
-	cause := &answerError{op: w.op, answer: w.answer, note: "so it goes with every message, and none is accepted"}
-	if w.class == refused || w.class == tooLarge {
-		return &worker.MisconfiguredError{Fix: fixFor(w.op, w.answer), Cause: cause}
-	}
-	return &worker.UnavailableError{Cause: cause}
 }
 
 // unreadable is the error for a document that cannot be read although others can.

@@ -48,13 +48,11 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 	}
 	w.over = ctx.Err() != nil
 	switch w.class {
-	case done:
-		s.standing.accepted()
+	case done, moved, absent:
+		s.writes.answered()
 	case exists: // true only when the document is found
-	case moved, absent:
-		s.standing.answered()
 	default:
-		s.standing.doubt(w.op)
+		s.writes.doubt(w.op)
 	}
 	return w
 }

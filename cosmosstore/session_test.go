@@ -375,6 +375,19 @@ func TestAfterAFailedWriteReadyAsksWhetherWritesWorkAgain(t *testing.T) {
 	})
 }
 
+func TestBeforeTheFirstWriteReadyAsksWhetherWritesWork(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		e.faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Reply(503, 0)))
+		requireAs[*worker.UnavailableError](e.t, e.store.Ready(e.ctx()))
+		e.faults.Clear()
+		require.NoError(e.t, e.store.Ready(e.ctx()))
+		before := e.requests(history.CreateDocument)
+		require.NoError(e.t, e.store.Ready(e.ctx()))
+		require.Equal(e.t, before, e.requests(history.CreateDocument), "once is enough")
+		require.Zero(e.t, e.account.Count(database, container))
+	})
+}
+
 func TestReadyCostsOneReadAndNowAndThenTheContainer(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		for range 3 {

@@ -32,8 +32,8 @@ type Store struct {
 	// shortLived is done when the log says that first documents expire too early.
 	shortLived sync.Once
 
-	// standing is what the answers to writes tell of the store.
-	standing standing
+	// writes is what the answers to writes tell of the store.
+	writes writeHealth
 
 	mu sync.Mutex
 	// guarded by mu

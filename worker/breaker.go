@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ const (
 	breakerClosed
 	// breakerOpen: nothing is received and nothing committed until the store says that it is ready.
 	breakerOpen
-	// breakerTrial: the store says that it is ready, and one commit may prove it.
+	// breakerTrial: the store says that it is ready, and one commit may prove it. A process begins so, too: while it has
+	// committed nothing, one message is in process at a time, so that a stop abandons no more.
 	breakerTrial
 	// breakerRamp: a commit has proved it, and the number of messages in process grows with each success.
 	breakerRamp
@@ -52,7 +54,11 @@ type breaker struct {
 	since    time.Time     // when it opened
 	heard    time.Time     // when a commit or a probe last told of the store
 	changed  chan struct{} // closed at the next change
-	suspects suspects
+	blame    blame
+	// proven tells that a commit of this process was answered. Before, one message is in process at a time.
+	proven bool
+	// unwritten counts messages that were through without the store while it was not proven. They make room for as many more.
+	unwritten int
 	// suspectsTurn lets a suspect try in this trial, since nobody else came.
 	suspectsTurn bool
 }
@@ -68,7 +74,7 @@ type breakerChange struct {
 func newBreaker(c BreakerConfig, capacity int, notify func(breakerChange)) *breaker {
 	return &breaker{
 		config: c, capacity: capacity, notify: notify, changed: make(chan struct{}),
-		suspects: suspects{seen: map[int64]*failures{}},
+		blame: blame{seen: map[int64]*failures{}},
 	}
 }
 
@@ -85,7 +91,7 @@ var errNoPermit = errors.New("worker: the store cannot be used, and the message 
 func (b *breaker) tryAcquire(sequence int64) (permit, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.permitsLocked(b.suspects.is(sequence)) {
+	if !b.permitsLocked(b.blame.is(sequence)) {
 		return permit{}, false
 	}
 	b.active++
@@ -95,7 +101,7 @@ func (b *breaker) tryAcquire(sequence int64) (permit, bool) {
 // acquire waits until the commit of a message may start. It returns errNoPermit when ctx ends or stop is closed before.
 func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}, sequence int64) (permit, error) {
 	b.mu.Lock()
-	suspect := b.suspects.is(sequence)
+	suspect := b.blame.is(sequence)
 	if suspect && b.state == breakerTrial {
 		b.broadcastLocked() // it is about to wait, which makes room for another message to be tried first
 	}
@@ -125,7 +131,7 @@ func (b *breaker) acquire(ctx context.Context, stop <-chan struct{}, sequence in
 func (b *breaker) waitLocked(suspect bool, n int) {
 	b.waiting += n
 	if suspect {
-		b.suspects.waiting += n
+		b.blame.waiting += n
 	}
 }
 
@@ -148,8 +154,12 @@ func (b *breaker) report(p permit, r Result) Result {
 	var change breakerChange
 	b.heard = time.Now()
 	if r.Cause == CauseCommitted || r.Cause == CauseConflict || r.Cause == CauseUnstorable || r.Cause == CauseStateMoved {
-		b.suspects.cleared(p.sequence)
+		b.blame.cleared(p.sequence)
 	}
+	if r.Judgement == Created || r.Judgement == Own {
+		b.blame.taken()
+	}
+	r = b.refusedLocked(p, r)
 	if p.epoch == b.epoch {
 		b.active--
 		change = b.countLocked(p, r)
@@ -163,10 +173,20 @@ func (b *breaker) report(p permit, r Result) Result {
 	return r
 }
 
+// refusedLocked blames the store for a refusal, until it is known to be the message's own.
+func (b *breaker) refusedLocked(p permit, r Result) Result {
+	if r.Cause != CauseUncertain || !r.refused || b.blame.refusal(p.sequence) {
+		return r
+	}
+	r.Cause, r.Reason = CauseUnavailable, ""
+	r.Err = fmt.Errorf("the store refuses the write of this message while it answers probes, and has taken no other since: %w", r.Err)
+	return r
+}
+
 // ownLocked turns a failure that is blamed on the store into one of the message's own, when that is known.
 func (b *breaker) ownLocked(p permit, r Result) Result {
 	unavailable := r.Cause == CauseUnavailable || r.Cause == CauseMisconfigured
-	if !unavailable || !b.suspects.own(p.sequence, b.heard) {
+	if !unavailable || !b.blame.own(p.sequence, b.heard) {
 		return r
 	}
 	r.Cause, r.Reason, r.RetryAfter = CauseUncertain, reason.NeverStorable, 0
@@ -177,12 +197,13 @@ func (b *breaker) ownLocked(p permit, r Result) Result {
 func (b *breaker) countLocked(p permit, r Result) breakerChange {
 	switch r.Cause {
 	case CauseUnavailable, CauseMisconfigured:
-		if b.suspects.failed(p.sequence, b.state == breakerTrial, b.heard) && b.state != breakerTrial {
+		calm := b.state == breakerClosed || b.state == breakerTrial && !b.incidentLocked()
+		if b.blame.failed(p.sequence, b.state == breakerTrial && !calm, b.heard) && b.state != breakerTrial {
 			return breakerChange{} // others are committed meanwhile
 		}
 		b.failures++
 		fatal := r.Cause == CauseMisconfigured
-		if fatal || b.state != breakerClosed || b.failures >= b.config.Failures {
+		if fatal || !calm || b.failures >= b.config.Failures {
 			return b.openLocked(r.Err, fatal, r.RetryAfter)
 		}
 		b.cause = r.Err
@@ -195,28 +216,55 @@ func (b *breaker) countLocked(p permit, r Result) breakerChange {
 
 // provedLocked records an answer of a store that works.
 func (b *breaker) provedLocked() breakerChange {
+	b.proven, b.unwritten = true, 0
 	switch b.state {
 	case breakerTrial:
 		return b.rampLocked()
 	case breakerRamp:
 		if b.limit++; b.limit >= b.capacity {
-			b.state, b.probes, b.cause = breakerClosed, 0, nil
-			b.broadcastLocked()
+			b.closeLocked()
 		}
 	}
 	return breakerChange{}
 }
 
-func (b *breaker) rampLocked() breakerChange {
-	change := breakerChange{closed: true, misconfigured: b.fatal, cause: b.cause, lasted: time.Since(b.since)}
-	b.state, b.limit, b.fatal = breakerRamp, 1, false
+func (b *breaker) closeLocked() {
+	b.state, b.probes, b.cause = breakerClosed, 0, nil
 	b.broadcastLocked()
+}
+
+// withoutStore tells that a message is through without the store having been asked, which proves nothing of it.
+func (b *breaker) withoutStore() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.proven && b.unwritten < b.capacity-1 {
+		b.unwritten++
+	}
+}
+
+func (b *breaker) rampLocked() breakerChange {
+	change := b.overLocked()
+	b.state, b.limit = breakerRamp, 1
+	b.broadcastLocked()
+	return change
+}
+
+// incidentLocked reports whether the breaker opened and has not been told to be closed since.
+func (b *breaker) incidentLocked() bool { return !b.since.IsZero() }
+
+// overLocked ends the incident.
+func (b *breaker) overLocked() breakerChange {
+	if !b.incidentLocked() {
+		return breakerChange{}
+	}
+	change := breakerChange{closed: true, misconfigured: b.fatal, cause: b.cause, lasted: time.Since(b.since)}
+	b.since, b.fatal = time.Time{}, false
 	return change
 }
 
 // openLocked opens the breaker, or keeps it open with another cause.
 func (b *breaker) openLocked(cause error, fatal bool, after time.Duration) breakerChange {
-	fresh := b.state == breakerStarting || b.state == breakerClosed || b.state == breakerRamp
+	fresh := !b.incidentLocked()
 	if b.state == breakerClosed || b.state == breakerStarting {
 		b.probes = 0
 	}
@@ -257,15 +305,15 @@ func (b *breaker) probeWait() time.Duration {
 func (b *breaker) probed(r Result) {
 	b.mu.Lock()
 	var change breakerChange
+	b.heard = time.Now()
 	switch {
 	case b.state != breakerOpen && b.state != breakerStarting:
 	case r.Cause != 0:
 		change = b.openLocked(r.Err, r.Cause == CauseMisconfigured, r.RetryAfter)
-	case b.state == breakerStarting:
-		b.state = breakerClosed
-		change = breakerChange{closed: true}
-		b.broadcastLocked()
 	default:
+		if b.state == breakerStarting { // its first commit proves the store, but it is ready for it
+			change = breakerChange{closed: true}
+		}
 		b.state, b.suspectsTurn = breakerTrial, false
 		b.broadcastLocked()
 	}
@@ -284,9 +332,12 @@ func (b *breaker) heardSince(t time.Time) bool {
 func (b *breaker) checked(r Result, begun time.Time) {
 	b.mu.Lock()
 	var change breakerChange
-	working := b.state == breakerClosed || b.state == breakerRamp
-	if working && r.Cause != 0 && !b.heard.After(begun) {
+	working := b.state == breakerClosed || b.state == breakerRamp || b.state == breakerTrial && !b.incidentLocked()
+	switch {
+	case working && r.Cause != 0 && !b.heard.After(begun):
 		change = b.openLocked(r.Err, r.Cause == CauseMisconfigured, r.RetryAfter)
+	case r.Cause == 0 && b.state == breakerRamp && b.active == 0:
+		b.closeLocked() // nothing came for long enough to be asked
 	}
 	b.heard = time.Now()
 	b.mu.Unlock()
@@ -296,6 +347,13 @@ func (b *breaker) checked(r Result, begun time.Time) {
 // trialWait is how long a trial waits for a message to try.
 const trialWait = 10 * time.Second
 
+// onTrial reports whether a commit is to prove that an incident is over.
+func (b *breaker) onTrial() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == breakerTrial && b.incidentLocked()
+}
+
 // unproven ends a trial for which there was nothing to try: the store's own word must do then. When only suspects wait, it is
 // their turn.
 func (b *breaker) unproven(inProcess int) {
@@ -303,9 +361,11 @@ func (b *breaker) unproven(inProcess int) {
 	var change breakerChange
 	switch {
 	case b.state != breakerTrial || b.active > 0:
+	case inProcess == 0 && !b.proven:
+		change = b.overLocked() // ready, and the first commit is still to come
 	case inProcess == 0:
 		change = b.rampLocked()
-	case b.waiting > 0 && b.waiting == b.suspects.waiting && !b.suspectsTurn:
+	case b.waiting > 0 && b.waiting == b.blame.waiting && !b.suspectsTurn:
 		b.suspectsTurn = true
 		b.broadcastLocked()
 	}
@@ -321,11 +381,11 @@ func (b *breaker) room(inProcess int) int {
 	most := 2*b.capacity - inProcess
 	switch b.state {
 	case breakerClosed:
-		return min(b.capacity+b.suspects.present-inProcess, most)
+		return min(b.capacity+b.blame.present-inProcess, most)
 	case breakerTrial:
-		return min(1+b.suspects.waiting-inProcess, most)
+		return min(1+b.unwritten+b.blame.waiting-inProcess, most)
 	case breakerRamp:
-		return min(min(b.limit, b.capacity)+b.suspects.present-inProcess, most)
+		return min(min(b.limit, b.capacity)+b.blame.present-inProcess, most)
 	}
 	return 0
 }
@@ -334,20 +394,20 @@ func (b *breaker) room(inProcess int) int {
 func (b *breaker) entered(sequence int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.suspects.enter(sequence)
+	b.blame.enter(sequence)
 }
 
 func (b *breaker) left(sequence int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.suspects.leave(sequence)
+	b.blame.leave(sequence)
 }
 
 // suspected reports whether a message is a suspect.
 func (b *breaker) suspected(sequence int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.suspects.is(sequence)
+	return b.blame.is(sequence)
 }
 
 // watch returns the state and a channel that is closed at the next change of it.

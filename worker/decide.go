@@ -91,8 +91,9 @@ type facts struct {
 // An unknown count is never taken for the last.
 func (f facts) last() bool { return f.deliveries > 0 && int64(f.deliveries) >= int64(f.maxDeliveries) }
 
-// spare reports whether the message is known to survive being abandoned.
-func (f facts) spare() bool { return f.deliveries > 0 && !f.last() }
+// spare reports whether the message is known to have two deliveries more, so that it survives being abandoned and one accident
+// besides, such as a receiver that is given up while the message is on its way to it.
+func (f facts) spare() bool { return f.deliveries > 0 && int64(f.deliveries)+1 < int64(f.maxDeliveries) }
 
 // decide says what is done with a message. It is total: every combination of facts has an action, and an unknown cause
 // leaves the message alone.
@@ -131,8 +132,8 @@ func decide(f facts) action {
 		}
 		return giveUp(f)
 	case CauseUnavailable, CauseMisconfigured:
-		// The last delivery is held as long as the process lives: if it were abandoned, the broker would dead-letter it for
-		// the fault of the store.
+		// The last two deliveries are held as long as the process lives: if the last one were abandoned or lost, the broker
+		// would dead-letter the message for the fault of the store.
 		if !f.stopping && (f.holdLeft || !f.spare()) {
 			return hold
 		}

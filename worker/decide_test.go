@@ -50,6 +50,8 @@ func TestDecide(t *testing.T) {
 
 		{"a message is held while the store is unavailable", first(facts{cause: CauseUnavailable, holdLeft: true}), hold},
 		{"a message is abandoned once when it was held for too long", first(facts{cause: CauseUnavailable}), abandon},
+		{"the delivery before the last is held for as long as the store is unavailable", facts{cause: CauseUnavailable, deliveries: 9, maxDeliveries: 10}, hold},
+		{"the one before that is not", facts{cause: CauseUnavailable, deliveries: 8, maxDeliveries: 10}, abandon},
 		{"the last delivery is held for as long as the store is unavailable", last(facts{cause: CauseUnavailable}), hold},
 		{"an unknown delivery is held for as long as the store is unavailable", unknown(facts{cause: CauseUnavailable}), hold},
 		{"a held message is abandoned when the worker stops", first(facts{cause: CauseUnavailable, holdLeft: true, stopping: true}), abandon},
@@ -97,7 +99,7 @@ func everyFacts() func(func(facts) bool) {
 	return func(yield func(facts) bool) {
 		for cause := Cause(-1); cause <= CauseStateMoved+1; cause++ {
 			for bits := range 16 {
-				for _, d := range []uint32{0, 1, 9, 10, 11} {
+				for _, d := range []uint32{0, 1, 8, 9, 10, 11} {
 					f := facts{
 						cause: cause, lockLost: bits&1 > 0, stopping: bits&2 > 0, triesLeft: bits&4 > 0, holdLeft: bits&8 > 0,
 						deliveries: d, maxDeliveries: 10,

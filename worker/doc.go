@@ -29,6 +29,10 @@
 // [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key
 // is a conflict, no matter which was first at the broker.
 //
+// A process that has committed nothing yet has proven nothing: it has one message in process at a time until the first commit,
+// so that ten restarts while writes hang touch one message each at most. A message that is touched in its last delivery
+// by a process that is stopped then is dead-lettered by the broker, as below.
+//
 // What no worker can do: a process that must stop while it has a message in its last delivery cannot keep the broker from
 // dead-lettering that message, with its own reason MaxDeliveryCountExceeded, when the lock ends. Nothing is lost then
 // either: reprocess the dead letter.

@@ -28,10 +28,12 @@ func TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish(t *testing.T) {
 		within time.Duration            // from the stop to the end of Run
 		// What is in the queue afterwards, and how many documents.
 		active, locked, stored int
+		// proven has the worker commit messages before, so that it takes more than one at a time.
+		proven bool
 	}{
 		{name: "idle", within: 3 * time.Second},
 		{name: "work that fits is finished", before: func(e *env) { e.sendOrdersQuietly(5) },
-			handle: pausing(10 * time.Second), within: 13 * time.Second, stored: 5},
+			handle: pausing(10 * time.Second), within: 13 * time.Second, stored: 5, proven: true},
 		{name: "work that does not fit is abandoned", before: func(e *env) { e.sendOrdersQuietly(5) },
 			handle: pausing(5 * time.Minute), within: 27 * time.Second, active: 5},
 		{name: "work that ignores its context is abandoned", before: func(e *env) { e.sendOrdersQuietly(5) },
@@ -64,27 +66,32 @@ func TestAStopInAnyStateEndsInTimeAndGivesBackWhatCannotFinish(t *testing.T) {
 			e.faults.Add(fault.On(history.Attach).Always().Before(fault.Reject("amqp:not-allowed")))
 		}, within: 4 * time.Second},
 		{name: "while the connection is cut", before: func(e *env) { e.sendOrdersQuietly(3) }, handle: pausing(10 * time.Second),
-			during: func(e *env, _ *running) { e.broker.DropConnections() }, within: 20 * time.Second, stored: 3},
+			during: func(e *env, _ *running) { e.broker.DropConnections() }, within: 20 * time.Second, stored: 3, proven: true},
 		{name: "cut short by a second signal", before: func(e *env) { e.sendOrdersQuietly(5) }, handle: pausing(5 * time.Minute),
 			during: func(_ *env, w *running) { w.Abort() }, within: 3 * time.Second, active: 5},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, servicebus.Queue{}, func(e *env) {
-				if tt.before != nil {
-					tt.before(e)
-				}
 				if tt.handle != nil {
 					e.handler = tt.handle
 				}
-				w := e.start(worker.Config{})
+				start := e.start
+				if tt.proven {
+					w := e.startProven(worker.Config{})
+					start = func(worker.Config) *running { return w }
+				}
+				if tt.before != nil {
+					tt.before(e)
+				}
+				w := start(worker.Config{})
 				time.Sleep(3 * time.Second)
 				if tt.during != nil {
 					tt.during(e, w)
 				}
-				start := time.Now()
+				begun := time.Now()
 				e.end(w)
-				require.LessOrEqual(e, time.Since(start), tt.within)
+				require.LessOrEqual(e, time.Since(begun), tt.within)
 				c := e.counts()
 				require.Equal(e, tt.active, c.Active, "free for another worker at once")
 				require.Equal(e, tt.locked, c.Locked)
@@ -192,7 +199,7 @@ func TestAWorkerRunsOnce(t *testing.T) {
 func TestNoCreditIsLeftOutWhileNothingIsReceived(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		down := &worker.UnavailableError{Cause: errors.New("down")}
-		w := e.start(worker.Config{})
+		w := e.startProven(worker.Config{})
 		e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
 		e.store.Down(down)
 		e.sendOrders("a-", 5) // five of sixteen slots, so eleven credits are out when the breaker opens

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,9 +247,12 @@ func TestAMessageThatComesAgainIsLookedUpBeforeItsHandlerRuns(t *testing.T) {
 
 func TestTheStoreFailingUnderAReadOfTheHandlerIsAnOutageAndNoFaultOfTheMessage(t *testing.T) {
 	bubble(t, servicebus.Queue{MaxDeliveryCount: 2}, func(e *env) {
-		down := true
+		var down atomic.Bool
+		down.Store(true)
+		runs := 0
 		e.handler = worker.HandlerFunc(func(context.Context, worker.Message) (worker.Effects, error) {
-			if down {
+			runs++
+			if down.Load() {
 				return worker.Effects{}, fmt.Errorf("look at the account: %w", &worker.UnavailableError{Cause: errors.New("503")})
 			}
 			return worker.Apply(worker.Upsert("account", []byte(`{}`))), nil
@@ -259,10 +263,11 @@ func TestTheStoreFailingUnderAReadOfTheHandlerIsAnOutageAndNoFaultOfTheMessage(t
 		w := e.start(c)
 		time.Sleep(2 * time.Hour)
 		require.Empty(e, e.deadLetters())
-		down = false
+		down.Store(false)
 		e.await(time.Hour, "drained", e.drained)
 		require.Equal(e, 1, e.count(worker.EventCreated))
 		e.end(w)
+		require.Less(e, runs, 2000, "its handler waits for the store between its runs")
 	})
 }
 

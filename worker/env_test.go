@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -153,6 +154,33 @@ func (e *env) startOver(c worker.Config, b worker.Broker) *running {
 }
 
 // endAll stops every worker, also when the test has failed.
+// startProven starts a worker that has committed as many messages as it takes to work without limits. They leave nothing.
+func (e *env) startProven(c worker.Config) *running {
+	e.Helper()
+	return e.startProvenOver(c, worker.NewBroker(e.client, "orders"))
+}
+
+func (e *env) startProvenOver(c worker.Config, b worker.Broker) *running {
+	e.Helper()
+	handler := e.handler
+	e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+		if strings.HasPrefix(m.MessageID, "proof-") {
+			return order(ctx, m)
+		}
+		return handler.Handle(ctx, m)
+	})
+	w := e.startOver(c, b)
+	e.sendOrders("proof-", 20)
+	e.await(time.Minute, "proven", func() bool { return e.drained() && w.Health().Breaker == "closed" })
+	for i := range 20 {
+		e.mem.Remove(fmt.Sprintf("proof-%d", i))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = nil
+	return w
+}
+
 func (e *env) endAll() {
 	for _, w := range e.workers {
 		w.stop()

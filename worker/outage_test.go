@@ -156,7 +156,7 @@ func TestAWorkerStartsBeforeItsStoreAndItsRights(t *testing.T) {
 
 func TestAHeldMessageIsGivenBackOnce(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
-		w := e.start(worker.Config{Retry: worker.RetryConfig{HoldFor: 5 * time.Minute}})
+		w := e.startProven(worker.Config{Retry: worker.RetryConfig{HoldFor: 5 * time.Minute}})
 		e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
 		e.store.Down(&worker.UnavailableError{Cause: errors.New("down")})
 		e.sendOrders("o-", 5)

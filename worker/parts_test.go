@@ -83,13 +83,18 @@ func TestEveryJudgementAgainstAMessageIsDescribed(t *testing.T) {
 
 func TestTheBreakerByItself(t *testing.T) {
 	down, forbidden := Result{Cause: CauseUnavailable, Err: errors.New("down")}, Result{Cause: CauseMisconfigured, Err: errors.New("forbidden")}
-	good, bad := Result{Cause: CauseCommitted}, Result{Cause: CauseUnstorable}
+	good, bad := Result{Cause: CauseCommitted, Judgement: Created}, Result{Cause: CauseUnstorable}
 	uncertain := Result{Cause: CauseUncertain}
 	config := Config{}.withDefaults().Breaker
 	fresh := func() (*breaker, *[]breakerChange) {
 		var changes []breakerChange
 		b := newBreaker(config, 4, func(c breakerChange) { changes = append(changes, c) })
 		b.probed(Result{})
+		for n := int64(1); b.state != breakerClosed; n++ { // it begins with a trial and a ramp
+			p, ok := b.tryAcquire(n)
+			require.True(t, ok)
+			b.report(p, good)
+		}
 		return b, &changes
 	}
 	sequence := int64(100)

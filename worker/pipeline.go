@@ -155,7 +155,7 @@ func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	if err != nil {
 		return r.handlerFailed(hctx, err)
 	}
-	r.Reason, r.Detail, r.Err, r.RetryAfter = "", "", nil, 0
+	r.Reason, r.Detail, r.Err, r.RetryAfter, r.readFailed = "", "", nil, 0, false
 	if err := checkEffects(effects); err != nil {
 		return r.effectsInvalid(hctx, err)
 	}
@@ -191,6 +191,7 @@ func (r Result) handlerFailed(ctx context.Context, err error) Result {
 		return r.interrupted(cause)
 	}
 	if isStoreError(err) {
+		r.readFailed = true
 		return r.failed(ctx, err)
 	}
 	if e, ok := asRetry(err); ok {
@@ -307,7 +308,7 @@ func (p *Pipeline) differences(m Message, e Record) []fingerprint.Difference {
 
 // failed says what an error of the store means. This is the one place that looks inside it.
 func (r Result) failed(ctx context.Context, err error) Result {
-	r.Err = err
+	r.Err, r.refused = err, false
 	if e, ok := errors.AsType[*UnstorableError](err); ok {
 		r.Cause, r.Reason, r.Detail = CauseUnstorable, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store can never take this message: "+errorText(e.Cause)+".")
 		if e.Reason == reason.InvalidEffects {
@@ -323,6 +324,7 @@ func (r Result) failed(ctx context.Context, err error) Result {
 	}
 	if e, ok := errors.AsType[*UncertainError](err); ok {
 		r.handled = r.handled && len(r.Commit.Changes) == 0 // what it depends on may have come meanwhile
+		r.refused = e.Refused
 		r.Cause, r.Reason, r.Detail = CauseUncertain, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store could not commit this message: "+errorText(e.Cause)+".")
 		return r
 	}

@@ -29,7 +29,7 @@ func (w *Worker) probeLoop(ctx context.Context) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-		case <-trialOver(state):
+		case <-trialOver(w.breaker.onTrial()):
 			w.breaker.unproven(w.slots.inUse())
 		case <-time.After(quietAfter + rand.N(quietAfter)):
 			w.checkUp(ctx)
@@ -37,9 +37,9 @@ func (w *Worker) probeLoop(ctx context.Context) {
 	}
 }
 
-// trialOver fires when a trial has waited long enough for a message to try.
-func trialOver(state breakerState) <-chan time.Time {
-	if state != breakerTrial {
+// trialOver fires when the trial after an incident has waited long enough for a message to try.
+func trialOver(onTrial bool) <-chan time.Time {
+	if !onTrial {
 		return nil
 	}
 	return time.After(trialWait)

@@ -34,6 +34,9 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 
 	r, a := w.attempt(ctx, d)
 	w.yieldSlot(r)
+	if r.Cause == CauseIgnored || r.Cause == CauseRefused || r.Cause == CauseRejected {
+		w.breaker.withoutStore()
+	}
 	w.judged(d, r)
 	s := settleUnknown
 	switch a {
@@ -57,6 +60,7 @@ func (w *Worker) yieldSlot(r Result) {
 		return
 	}
 	w.stranded.more()
+	w.breaker.withoutStore()
 	stuck := r.stuck // the goroutine shall not keep the rest of the result
 	go func() {
 		<-stuck
@@ -119,7 +123,11 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	if !r.looked && (w.config.LookFirst || d.message.DeliveryCount > 1) {
 		r = w.underPermit(ctx, d, r, w.pipeline.lookFirst)
 	}
-	if r.Cause == 0 && !r.handled {
+	switch {
+	case r.Cause != 0 || r.handled:
+	case r.readFailed:
+		r = w.underPermit(ctx, d, r, w.pipeline.handle)
+	default:
 		r = w.pipeline.handle(ctx, r)
 	}
 	if r.Cause == CauseRejected && r.readState && !r.looked {

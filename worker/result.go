@@ -36,6 +36,8 @@ type Result struct {
 	Calls  int
 	Charge float64
 
+	// refused is [UncertainError.Refused].
+	refused bool
 	// stuck is open while a call of the handler or the store, that did not return in time, still runs.
 	stuck <-chan struct{}
 	// handled tells that Commit holds the effects of the handler.
@@ -44,6 +46,8 @@ type Result struct {
 	looked bool
 	// readState tells that the handler read documents, so that what it returned may depend on what other messages did.
 	readState bool
+	// readFailed tells that a read of the handler found the store unavailable, so that it runs again only when the store can be used.
+	readFailed bool
 }
 
 // Committed reports whether the documents of the message are known to be committed.

@@ -232,8 +232,8 @@ func TestTheConnectionDiesWhileAHandlerWorks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, servicebus.Queue{}, func(e *env) {
 				e.handler = slow(20*time.Second, func() { tt.do(e) })
+				w := e.startProven(worker.Config{})
 				e.sendOrders("o-", 5)
-				w := e.start(worker.Config{})
 				e.await(2*time.Minute, "drained", e.drained)
 				require.Equal(e, 1, e.maxDeliveries(), "every message was settled by its lock token over the new connection")
 				require.Equal(e, 5, e.mem.Len())

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,6 +23,12 @@ func TestRenewalsThatAStopCutsShortSayNothingOfTheLink(t *testing.T) {
 		}}
 		w := e.startOver(worker.Config{Concurrency: 4}, b) // all of them, so that no credit is out
 		e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
+		b.mu.Lock()
+		for i := range 8 {
+			b.queue = append(b.queue, fakeMessage(fmt.Sprintf("proof-%d", i), `{"n":1}`))
+		}
+		b.mu.Unlock()
+		e.await(10*time.Minute, "proven", func() bool { return b.count("complete") == 8 && w.Health().Breaker == "closed" })
 		b.mu.Lock()
 		for i := range 4 {
 			m := fakeMessage(string(rune('a'+i)), `{"n":1}`)

@@ -83,7 +83,11 @@ type UncertainError struct {
 	// the cause.
 	Reason string
 	Detail string
-	Cause  error
+	// Refused tells that the store refused the write of this message while it answers probes as it should, so that its answer
+	// does not say whether message or store is to blame. The engine decides: the message is to blame only once the store has
+	// taken a write of another message since. Until then the error counts as an [UnavailableError].
+	Refused bool
+	Cause   error
 }
 
 func (e *UncertainError) Error() string { return e.Reason + ": " + e.Detail }

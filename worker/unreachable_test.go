@@ -50,7 +50,11 @@ func TestABrokerThatRefusesConnectionsShowsWithinTenSeconds(t *testing.T) {
 					e.handler = tt.handle
 				}
 				g.shut.Store(tt.atStart)
-				w := e.startOver(worker.Config{HandlerTimeout: 5 * time.Minute}, worker.NewBroker(g.client, "orders"))
+				start := e.startOver
+				if !tt.atStart {
+					start = e.startProvenOver
+				}
+				w := start(worker.Config{HandlerTimeout: 5 * time.Minute}, worker.NewBroker(g.client, "orders"))
 				if !tt.atStart {
 					e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
 					e.sendOrders("o-", 5)

@@ -13,13 +13,27 @@ const (
 	maxRemembered = 1000
 )
 
-// suspects remembers messages over which the store was called unavailable although it may not be: one message that the
-// store always refuses, with an answer that says nothing of the message, must not stop all others. A suspect lets others try
-// first, does not open the breaker while others are committed, does not count against the room for others, and at last is
-// told that the fault is its own. The lock of the breaker guards it.
-type suspects struct {
+// blame is the one rule for whether message or store is to blame when a write fails, by the evidence of this process. The
+// store classifies single answers; blame weighs what happened since. The breaker acts on it.
+//
+//	the store answers                      and since this message's first failure          to blame
+//	documents are invalid, or can never    anything                                        the message, at once
+//	  be stored (UnstorableError)
+//	a cause that may pass, known to be     anything                                        the message, at its last delivery
+//	  the message's (UncertainError)
+//	a refusal while probes are answered    the store took a write of another message       the message, at its last delivery
+//	  (UncertainError.Refused)             it took none                                    the store
+//	it cannot be used, or an error of no   writes of others were taken between 10 of the   the message, at its last delivery
+//	  class (UnavailableError)             failures, over at least 10 minutes
+//	                                       anything else                                   the store
+//
+// Only a write that created documents counts as taken: a duplicate and a conflict show that the store answers, and a store that
+// refuses every write answers them as well. While the store is to blame, no message is settled for it. A message that failed
+// alone, or while others were stored, is a suspect: it lets others try first, does not open the breaker while others are
+// stored, and does not count against the room for others. The lock of the breaker guards it.
+type blame struct {
 	seen map[int64]*failures // by sequence number
-	// proofs counts commits that proved that the store works.
+	// proofs counts writes that the store took.
 	proofs int
 	// present counts suspects in process, and waiting those of them that wait for a permit.
 	present, waiting int
@@ -28,17 +42,18 @@ type suspects struct {
 // failures are those of one message.
 type failures struct {
 	first, last time.Time
-	proofs      int // at its last failure
+	firstProofs int // writes taken at its first failure
+	proofs      int // and at its last
 	own         int // failures with a proof since the one before
 	suspect     bool
 	inProcess   bool
 }
 
 // enter tells that a delivery of a message is in process, and leave that it no longer is.
-func (s *suspects) enter(sequence int64) { s.place(sequence, true) }
-func (s *suspects) leave(sequence int64) { s.place(sequence, false) }
+func (s *blame) enter(sequence int64) { s.place(sequence, true) }
+func (s *blame) leave(sequence int64) { s.place(sequence, false) }
 
-func (s *suspects) place(sequence int64, inProcess bool) {
+func (s *blame) place(sequence int64, inProcess bool) {
 	p := s.seen[sequence]
 	if p == nil || p.inProcess == inProcess {
 		return
@@ -57,7 +72,7 @@ func step(up bool) int {
 }
 
 // is reports whether a message is a suspect.
-func (s *suspects) is(sequence int64) bool {
+func (s *blame) is(sequence int64) bool {
 	p := s.seen[sequence]
 	return p != nil && p.suspect
 }
@@ -65,7 +80,7 @@ func (s *suspects) is(sequence int64) bool {
 // failed records a failure of a message in process. Alone tells that it was the only one that tried, on the word of
 // the store that it was ready. It reports whether others were committed since the message's failure before, so that this one
 // says nothing of the store.
-func (s *suspects) failed(sequence int64, alone bool, now time.Time) (others bool) {
+func (s *blame) failed(sequence int64, alone bool, now time.Time) (others bool) {
 	s.enter(sequence) // an earlier delivery of it, whose lock was lost, may have left meanwhile
 	p := s.seen[sequence]
 	if p == nil {
@@ -84,7 +99,7 @@ func (s *suspects) failed(sequence int64, alone bool, now time.Time) (others boo
 }
 
 // remember starts the failures of a message, unless there are too many already.
-func (s *suspects) remember(sequence int64, now time.Time) *failures {
+func (s *blame) remember(sequence int64, now time.Time) *failures {
 	if len(s.seen) >= maxRemembered {
 		for n, p := range s.seen {
 			if !p.inProcess && now.Sub(p.last) > failureLife {
@@ -95,24 +110,32 @@ func (s *suspects) remember(sequence int64, now time.Time) *failures {
 			return nil
 		}
 	}
-	p := &failures{first: now, inProcess: true, proofs: s.proofs}
+	p := &failures{first: now, inProcess: true, firstProofs: s.proofs, proofs: s.proofs}
 	s.seen[sequence] = p
 	return p
 }
 
 // own reports whether the failures of a message are known to be its own.
-func (s *suspects) own(sequence int64, now time.Time) bool {
+func (s *blame) own(sequence int64, now time.Time) bool {
 	p := s.seen[sequence]
 	return p != nil && p.own >= ownFailures && now.Sub(p.first) >= ownFailureTime
 }
 
 // cleared records that the store gave an answer about a message.
-func (s *suspects) cleared(sequence int64) {
+func (s *blame) cleared(sequence int64) {
 	if p := s.seen[sequence]; p != nil {
 		if p.suspect && p.inProcess {
 			s.present--
 		}
 		delete(s.seen, sequence)
 	}
-	s.proofs++
+}
+
+// taken records that the store took a write.
+func (s *blame) taken() { s.proofs++ }
+
+// refusal reports whether the refusal of a message is known to be its own. The first one never is.
+func (s *blame) refusal(sequence int64) bool {
+	p := s.seen[sequence]
+	return p != nil && s.proofs > p.firstProofs
 }

@@ -8,12 +8,12 @@ import (
 )
 
 func TestASuspectThatCameTwiceIsPresentNoLongerThanItsLastDelivery(t *testing.T) {
-	s := suspects{seen: map[int64]*failures{}}
+	s := blame{seen: map[int64]*failures{}}
 	s.enter(7)
 	require.False(t, s.failed(7, false, time.Now()))
 	s.enter(7) // its lock was lost, and it came again
 	s.leave(7) // the first delivery ends
-	s.cleared(8)
+	s.taken()
 	require.True(t, s.failed(7, false, time.Now()))
 	require.Equal(t, 1, s.present)
 	s.leave(7)

@@ -93,7 +93,9 @@ func (f facts) last() bool { return f.deliveries > 0 && int64(f.deliveries) >= i
 
 // spare reports whether the message is known to have two deliveries more, so that it survives being abandoned and one accident
 // besides, such as a receiver that is given up while the message is on its way to it.
-func (f facts) spare() bool { return f.deliveries > 0 && int64(f.deliveries)+1 < int64(f.maxDeliveries) }
+func (f facts) spare() bool {
+	return f.deliveries > 0 && int64(f.deliveries)+1 < int64(f.maxDeliveries)
+}
 
 // decide says what is done with a message. It is total: every combination of facts has an action, and an unknown cause
 // leaves the message alone.

@@ -34,9 +34,9 @@ func TestWhatIsKnownToBeCommittedIsCompleted(t *testing.T) {
 		{name: "created", send: []traffic.Message{order("1", body)}, want: map[worker.EventKind]int{worker.EventCreated: 1}, stored: 1},
 		{name: "created with its lines", send: []traffic.Message{order("1", lined)}, want: map[worker.EventKind]int{worker.EventCreated: 1}, stored: 3},
 		{name: "its own write, of which the answer was lost", send: []traffic.Message{order("1", body)}, stored: 1,
-			faults: []*fault.Rule{fault.On(history.CreateDocument).After(fault.DropReply())}, want: map[worker.EventKind]int{worker.EventOwn: 1}},
+			faults: []*fault.Rule{fault.On(history.CreateDocument).Key("1").After(fault.DropReply())}, want: map[worker.EventKind]int{worker.EventOwn: 1}},
 		{name: "its own write, answered with an error after the effect", send: []traffic.Message{order("1", body)}, stored: 1,
-			faults: []*fault.Rule{fault.On(history.CreateDocument).After(fault.Reply(503, 0))}, want: map[worker.EventKind]int{worker.EventOwn: 1}},
+			faults: []*fault.Rule{fault.On(history.CreateDocument).Key("1").After(fault.Reply(503, 0))}, want: map[worker.EventKind]int{worker.EventOwn: 1}},
 		{name: "its own batch, of which the answer was lost", send: []traffic.Message{order("1", lined)}, stored: 3,
 			faults: []*fault.Rule{fault.On(history.ExecuteBatch).After(fault.DropReply())}, want: map[worker.EventKind]int{worker.EventOwn: 1}},
 		{name: "a duplicate, written in another way", send: []traffic.Message{order("1", body), order("1", "{ \"amount\" : 4e1 }\n")}, stored: 1,
@@ -110,7 +110,7 @@ func TestWhatCanNeverSucceedIsDeadLetteredAtOnceWithItsReason(t *testing.T) {
 		{name: "no body", body: ``, reason: "EmptyBody"},
 		{name: "a handler that rejects", body: `{}`, handler: reject, reason: "CustomerUnknown"},
 		{name: "a document that the store finds too large", body: `{}`, handler: grow, reason: "TooLarge",
-			faults: []*fault.Rule{fault.On(history.CreateDocument).Always().Before(fault.Reply(413, 0))}},
+			faults: []*fault.Rule{fault.On(history.CreateDocument).Key("1").Always().Before(fault.Reply(413, 0))}},
 		{name: "more lines than a transaction holds", body: `{"lines":[` + strings.Repeat(`{"sku":"a"},`, 100) + `{"sku":"a"}]}`, reason: "TooLarge"},
 	}
 	for _, tt := range tests {

@@ -73,9 +73,9 @@ func TestARealWorkerGivesBackWhatItCannotFinish(t *testing.T) {
 	program := build(t)
 	w := newSocketEnv(t)
 	// The store holds every create for longer than the worker may take to stop.
-	w.Faults.Add(fault.On(history.CreateDocument).Times(4).Before(fault.Reply(503, 0)), fault.On(history.CreateDocument).Times(8).Before(fault.Wait(10*time.Second)))
 	first := w.run(program)
 	for _, id := range []string{"1", "2", "3", "4"} {
+		w.Faults.Add(fault.On(history.CreateDocument).Key(id).Before(fault.Reply(503, 0)), fault.On(history.CreateDocument).Key(id).Times(8).Before(fault.Wait(10*time.Second)))
 		w.send(order(id, `{"amount":40}`))
 	}
 	w.until("the worker to hold one, for it has proven nothing yet", func() bool { return w.counts().Locked == 1 })

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,11 +37,6 @@ func Members() []string {
 	}
 	return names
 }
-
-// An UnknownMemberError is returned by [Decode] for a line with a member that is none of [Members].
-type UnknownMemberError struct{ Name string }
-
-func (e *UnknownMemberError) Error() string { return fmt.Sprintf("there is no member %q", e.Name) }
 
 // Encode writes a message as one line without its newline. What the broker adds at each delivery (the lock token, the
 // delivery tag, the delivery count) is left out.
@@ -81,7 +77,7 @@ func Decode(text []byte) (*azservicebus.AMQPAnnotatedMessage, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		return nil, &UnknownMemberError{Name: name}
+		return nil, fmt.Errorf("there is no member %q. The members are %s", name, strings.Join(Members(), ", "))
 	}
 	if *m.Header == *complete(message{}).Header {
 		m.Header = nil

@@ -89,7 +89,7 @@ func TestAFaultIsSaidInTheWordsOfALine(t *testing.T) {
 		{"a priority that is too high", `{"priority":256}`, `priority: must be a whole number from 0 to 255, and is a number`},
 		{"text for a flag", `{"durable":"yes"}`, `durable: must be true or false, and is a string`},
 		{"an array for properties", `{"application_properties":[1]}`, `application_properties: must be an object, and is an array`},
-		{"another case", `{"Message_ID":"1"}`, `there is no member "Message_ID"`},
+		{"another case", `{"Message_ID":"1"}`, `there is no member "Message_ID". The members are ` + strings.Join(messagejson.Members(), ", ")},
 		{"a line cut short", `{"message_id":"1"`, `not a message line: it ends too early. A message stands on one line`},
 		{"no JSON", `{message_id:1}`, `not a message line: it is no JSON from byte 2 on. A message is one object on one line`},
 		{"text", `"hello"`, `not a message line: a line is one object, and this is a string`},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +71,7 @@ what is begun and releases the rest; apply the same plan again to go on, as ofte
 			if err != nil {
 				return err
 			}
-			plan, err := readPlan(sys.stdin, args[0])
+			plan, err := readPlan(sys, args[0])
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
@@ -94,16 +93,12 @@ what is begun and releases the rest; apply the same plan again to go on, as ofte
 	return c
 }
 
-func readPlan(stdin io.Reader, name string) (deadletter.Plan, error) {
-	in := stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return deadletter.Plan{}, err
-		}
-		defer f.Close()
-		in = f
+func readPlan(sys system, name string) (deadletter.Plan, error) {
+	in, err := openInput(sys, name)
+	if err != nil {
+		return deadletter.Plan{}, err
 	}
+	defer in.Close()
 	p, err := deadletter.ReadPlan(in)
 	if err != nil {
 		err = fmt.Errorf("%s is %w", name, err)

@@ -1,8 +1,6 @@
 package app
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +133,7 @@ still there are not removed.`,
 			if o.Choice.NewTTL, err = parseTTL(ttl); err != nil {
 				return err
 			}
-			messages, err := readExport(sys.stdin, args[0])
+			messages, err := readLines(sys, args[0], func(_ int, text []byte) (*deadletter.DeadLetter, error) { return deadletter.ImportLine(text) })
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
@@ -150,42 +148,6 @@ still there are not removed.`,
 	c.Flags().StringVar(&ttl, "ttl", "", "give resubmitted messages this time to live, such as 24h or P1D")
 	c.Flags().BoolVar(&execute, "execute", false, "do it; without this it only says what would be done")
 	return c
-}
-
-// readExport reads every line before anything is done with the first.
-func readExport(stdin io.Reader, name string) ([]*deadletter.DeadLetter, error) {
-	in := stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	var messages []*deadletter.DeadLetter
-	var faults []error
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxLine)
-	for n := 1; scanner.Scan(); n++ {
-		text := bytes.TrimSpace(scanner.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		l, err := deadletter.ImportLine(text)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s, line %d: %w", name, n, err))
-			continue
-		}
-		messages = append(messages, l)
-	}
-	if err := scanner.Err(); err != nil {
-		faults = append(faults, err)
-	}
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("nothing was done:\n%w", errors.Join(indent(faults)...))
-	}
-	return messages, nil
 }
 
 func (r *review) importFile(ctx context.Context, sys system, a deadletter.Application, messages []*deadletter.DeadLetter, execute bool) error {

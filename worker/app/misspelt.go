@@ -55,17 +55,6 @@ func sameGroup(a, b string) bool {
 	return len(group) > len(ownPrefix) && strings.HasPrefix(group, ownPrefix) && strings.HasPrefix(b, group)
 }
 
-// closest returns the word that a misspelt one was probably meant to be, and nothing when none is near.
-func closest(name string, words []string) string {
-	best, least := "", max(2, len(name)/3)+1
-	for _, w := range words {
-		if d := editDistance(strings.ToLower(name), w); d < least {
-			best, least = w, d
-		}
-	}
-	return best
-}
-
 // editDistance counts the insertions, removals, replacements and swaps of neighbours that turn one text into the other.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/spf13/cobra"
+
+	"github.com/orderworker/orderworker/internal/messagejson"
 )
 
 // sendTimeout bounds one send, reconnects included.
@@ -30,9 +32,11 @@ go doc github.com/orderworker/orderworker/internal/messagejson
 Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a line, a setting or the command is wrong.`,
 		Example: sys.named(`  echo '{"message_id":"1042","body":{"orderId":"1042","amount":40}}' | {program} send
   {program} send --check orders.jsonl`),
-		Args: atMostOneFile,
+		Args: func(c *cobra.Command, args []string) error {
+			return withCode(exitUsage, cobra.MaximumNArgs(1)(c, args))
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			lines, err := readFile(sys, args)
+			lines, err := readLines(sys, append(args, "-")[0], decodeNumbered)
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
@@ -54,11 +58,15 @@ Exit codes: 0 when all were sent, 1 when the broker did not take one, 2 when a l
 	return c
 }
 
-func atMostOneFile(c *cobra.Command, args []string) error {
-	if len(args) <= 1 {
-		return nil
-	}
-	return withCode(exitUsage, fmt.Errorf("%s takes one FILE at most, and not also %q. Send them one after the other: cat A B | %s", c.CommandPath(), args[1], c.CommandPath()))
+// numbered is a message with its line, and the size of that line in bytes.
+type numbered struct {
+	line, size int
+	message    *azservicebus.AMQPAnnotatedMessage
+}
+
+func decodeNumbered(line int, text []byte) (numbered, error) {
+	m, err := messagejson.Decode(text)
+	return numbered{line, len(text), m}, err
 }
 
 func sendAll(ctx context.Context, cfg config, lines []numbered, sys system) error {

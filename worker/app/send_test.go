@@ -22,7 +22,7 @@ func TestEveryLineIsCheckedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := execute(t, nil, "{\"message_id\":\"1\",\"body\":{}}\n\n{\"messageid\":\"2\"}\nnot json\n", "send")
 	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "nothing was sent")
+	require.Contains(t, stderr, "nothing was done")
 	require.Contains(t, stderr, "standard input, line 3")
 	require.Contains(t, stderr, "standard input, line 4")
 }

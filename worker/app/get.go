@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -144,55 +144,47 @@ func storedOf(id string, i cosmosstore.Inspection) stored {
 }
 
 func (s stored) table(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, deadletter.Visible(value))
-		}
-	}
-	row("document id", s.DocumentID)
-	row("key", s.Key)
-	row("program", strings.TrimSpace(s.Program+" "+s.ProgramVersion))
-	row("message id", s.MessageID)
+	sequence, hash, stale := "", "", ""
 	if s.SequenceNumber != 0 {
-		row("sequence number", fmt.Sprint(s.SequenceNumber))
+		sequence = strconv.FormatInt(s.SequenceNumber, 10)
 	}
-	row("enqueued", when(s.EnqueuedAt))
-	row("committed", when(s.CommittedAt))
 	if s.Fingerprint != nil {
-		row("hash", s.Fingerprint.Hash)
+		hash = s.Fingerprint.Hash
 	}
-	row("outcome", string(s.Outcome))
 	if s.Stale {
-		row("stale", "a newer version was stored already; nothing but the record was committed")
+		stale = "a newer version was stored already; nothing but the record was committed"
 	}
-	row("not understood", s.Unknown)
-	row("missing", strings.Join(s.Missing, ", "))
-	row("read with", fmt.Sprintf("%d request(s), %.2f request units", s.Calls, s.Charge))
+	facts(out, [][2]string{
+		{"document id", s.DocumentID}, {"key", s.Key}, {"program", strings.TrimSpace(s.Program + " " + s.ProgramVersion)}, {"message id", s.MessageID},
+		{"sequence number", sequence}, {"enqueued", when(s.EnqueuedAt)}, {"committed", when(s.CommittedAt)}, {"hash", hash}, {"outcome", string(s.Outcome)},
+		{"stale", stale}, {"not understood", s.Unknown}, {"missing", strings.Join(s.Missing, ", ")},
+		{"read with", fmt.Sprintf("%d request(s), %.2f request units", s.Calls, s.Charge)},
+	})
 	for _, d := range s.Documents {
-		fmt.Fprintf(w, "\ndocument\t%s\n", deadletter.Visible(d.ID))
-		row("type", d.Type)
-		row("name", d.Name)
-		row("modified", when(d.ModifiedAt))
-		if err := w.Flush(); err != nil {
+		fmt.Fprintln(out)
+		facts(out, [][2]string{{"document", d.ID}, {"type", d.Type}, {"name", d.Name}, {"modified", when(d.ModifiedAt)}})
+		content := d.Content // of the handler; an inbox record of its own has none, and is shown whole
+		if content == nil {
+			content = d.Body
+		}
+		var b bytes.Buffer
+		if json.Indent(&b, content, "  ", "  ") != nil {
+			b = *bytes.NewBuffer(content)
+		}
+		if _, err := fmt.Fprintf(out, "  %s\n", deadletter.VisibleJSON(b.Bytes())); err != nil {
 			return err
 		}
-		writeContent(out, d)
 	}
-	return w.Flush()
+	return nil
 }
 
-// writeContent writes the content of the handler, or of an inbox record of its own the whole document.
-func writeContent(out io.Writer, d storedDocument) {
-	content := d.Content
-	if content == nil {
-		content = d.Body
+// facts writes names with their values, but for empty ones.
+func facts(out io.Writer, rows [][2]string) {
+	for _, row := range rows {
+		if row[1] != "" {
+			fmt.Fprintf(out, "%-16s %s\n", row[0], deadletter.Visible(row[1]))
+		}
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, content, "  ", "  ") != nil {
-		b = *bytes.NewBuffer(content)
-	}
-	fmt.Fprintf(out, "  %s\n", deadletter.VisibleJSON(b.Bytes()))
 }
 
 func when(t time.Time) string {

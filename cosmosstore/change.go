@@ -52,7 +52,8 @@ func (c plannedChange) addTo(b *azcosmos.TransactionalBatch) {
 func (l layout) planChange(c worker.Commit, change worker.Change) (plannedChange, error) {
 	p := plannedChange{Change: change}
 	if l.byID() && change.ID != c.PartitionKey() {
-		return p, storable.HandlerFault("a change of document %q in partition %q. In a container whose partition key is the id that is outside of the partition", change.ID, c.PartitionKey())
+		return p, storable.HandlerFault("a change of document %q in partition %q. In a container whose partition key is the id that is outside "+
+			"of the partition", change.ID, c.PartitionKey())
 	}
 	if v := c.Version; v != nil && v.Document == change.ID {
 		p.version = v

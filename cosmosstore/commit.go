@@ -126,5 +126,6 @@ func (k *committer) readBack(ctx context.Context) (*worker.Record, error) {
 
 // lookup reads what belongs to the message of the commit, as new as the last reply.
 func (k *committer) lookup() lookup {
-	return lookup{store: k.store, sess: k.sess, partition: k.plan.partition, documentID: k.documentID, token: k.last.session, ambiguous: k.stats.ambiguous()}
+	return lookup{store: k.store, sess: k.sess, partition: k.plan.partition, documentID: k.documentID,
+		token: k.last.session, ambiguous: k.stats.ambiguous()}
 }

@@ -43,7 +43,7 @@
 //	  "request": { "version": 1, "key": "1042", "messageId": "1042", "attempt": "...", "part": "line-1", "document": "1042", ... } }
 //
 // The member request of the first document is the inbox record. exactNumbers holds the text of numbers that the service would
-// round, and partTTLs, beside parts, the times to live of parts that have one. A later change of a document by others must leave
+// round, also in documents of others that a message replaces, and partTTLs, beside parts, the times to live of parts that have one. A later change of a document by others must leave
 // request alone. With [Options.InboxRecords] the inbox record is a document of its own,
 // {"id": "1042~part.inbox-record", "type": "inboxRecord", "request": {...}, "ttl": ...}, and the others are as above.
 //

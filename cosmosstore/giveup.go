@@ -36,7 +36,8 @@ func (k *committer) fail(ctx context.Context) error {
 	}
 	if w.class == tooLarge {
 		return refusal(reason.TooLarge, cause, "The store refuses the %s of this message as too large (%v), although it has %d bytes and the "+
-			"store takes %d. Find what limits requests between the worker and the store, and reprocess this message.%s", w.op, w.answer, k.plan.size(), storable.MaxBytes, maybe)
+			"store takes %d. Find what limits requests between the worker and the store, and reprocess this message.%s",
+			w.op, w.answer, k.plan.size(), storable.MaxBytes, maybe)
 	}
 	return refusal(reason.NeverStorable, cause, "The store refuses the %s of this message (%v), while it answers others. Look the status "+
 		"up in the documentation of Cosmos DB; when its cause is gone, reprocess this message.%s", w.op, w.answer, maybe)

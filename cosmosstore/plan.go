@@ -128,7 +128,8 @@ func (l layout) checkCommit(c worker.Commit) error {
 			"cosmosstore: the handler changes documents, or the messages share partitions, and the store keeps no inbox records of their own")}
 	}
 	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords && !c.WithoutRecord) {
-		return misfit(fixRecreate, "a message needs %d documents in one transaction, and in a container with the partition key path /id every document is alone", len(c.Documents))
+		return misfit(fixRecreate, "a message needs %d documents in one transaction, and in a container with the partition key path /id "+
+			"every document is alone", len(c.Documents))
 	}
 	for _, d := range c.Documents {
 		if l.inboxRecords && d.Name == inboxRecordPart {
@@ -169,8 +170,8 @@ func typeProblem(name string, inboxRecords bool) string {
 // checkBounds holds the plan against the bounds of the service, before anything is sent: not every emulator does it.
 func (p plan) checkBounds() error {
 	if n := p.operations(); n > storable.MaxOperations {
-		return storable.Never(reason.TooLarge, "What the handler returned is %d documents and changes, and the store takes %d in one transaction. Let it make fewer, or send the "+
-			"message in several, with keys of their own.", n, storable.MaxOperations)
+		return storable.Never(reason.TooLarge, "What the handler returned is %d documents and changes, and the store takes %d in one "+
+			"transaction. Let it make fewer, or send the message in several, with keys of their own.", n, storable.MaxOperations)
 	}
 	for _, d := range p.docs {
 		if n := len(d.body) + systemBytes; n > storable.MaxBytes {

@@ -46,8 +46,8 @@ func (s *Store) checkLifetime(ctx context.Context, documents []worker.Document) 
 	if len(documents) == 0 || s.opts.InboxRecords {
 		return
 	}
-	first := documents[0]
-	if found := s.opts.Lifetime.retentionWarnings(fmt.Sprintf("documents of type %q, which carry the inbox record,", first.Type), first.TTL); found != nil {
+	what := fmt.Sprintf("documents of type %q, which carry the inbox record,", documents[0].Type)
+	if found := s.opts.Lifetime.retentionWarnings(what, documents[0].TTL); found != nil {
 		s.shortLived.Do(func() { s.warnRetention(ctx, found) })
 	}
 }

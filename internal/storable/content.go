@@ -53,8 +53,8 @@ func CheckPatch(c worker.Change) error {
 		case err != nil:
 			return HandlerFault("a patch of document %q at %s whose value cannot be stored: %v", c.ID, o.Path, err)
 		case len(rounded) > 0:
-			return HandlerFault("a patch of document %q at %s with the number %s, which the store would round. Give it as a string, or replace the whole document",
-				c.ID, o.Path, rounded[0].Text)
+			return HandlerFault("a patch of document %q at %s with the number %s, which the store would round. Give it as a string, or replace the "+
+				"whole document", c.ID, o.Path, rounded[0].Text)
 		}
 	}
 	return nil

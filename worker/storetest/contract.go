@@ -138,5 +138,18 @@ func (b *bench) judge(c worker.Commit, rehash worker.Rehash) (worker.Judgement, 
 	return worker.Judge(c, o, rehash), o
 }
 
-// wait lets time pass in the bubble of a test.
-func (b *bench) wait(d time.Duration) { time.Sleep(d) }
+// judged commits, and ends the test unless the judgement is the wanted one.
+func (b *bench) judged(want worker.Judgement, c worker.Commit, rehash worker.Rehash) worker.Outcome {
+	b.Helper()
+	j, o := b.judge(c, rehash)
+	b.equal(want, j, "the judgement of %s", c.MessageID)
+	return o
+}
+
+// find returns the record of a commit, which must be stored.
+func (b *bench) find(c worker.Commit) worker.Record {
+	b.Helper()
+	r, err := b.store.Find(b.ctx, c.Partition, c.DocumentID)
+	b.succeeds(err, "find %s", c.MessageID)
+	return r
+}

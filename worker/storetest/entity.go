@@ -80,7 +80,8 @@ func (m *Mem) changeLocked(c worker.Commit) (changed map[string]entity, stale bo
 func (m *Mem) changedLocked(c worker.Change, old entity) (entity, error) {
 	switch {
 	case c.Condition != "":
-		return entity{}, storable.Never(reason.NeverStorable, "storetest.Mem evaluates no conditions. Test them on the embedded environment, see package workertest.")
+		return entity{}, storable.Never(reason.NeverStorable, "storetest.Mem evaluates no conditions. Test them on the embedded environment, "+
+			"see package workertest.")
 	case c.ETag != "" && c.ETag != old.etag:
 		return entity{}, &worker.StateMovedError{Document: c.ID, Cause: errors.New("another ETag")}
 	case c.Kind == worker.ChangeDelete:

@@ -22,8 +22,8 @@ func (b *bench) change(id, partition string, changes ...worker.Change) (worker.C
 // applies commits changes that must succeed.
 func (b *bench) applies(id, partition string, changes ...worker.Change) {
 	b.Helper()
-	j, _ := b.judge(b.change(id, partition, changes...))
-	b.equal(worker.Created, j, "the judgement of %s", id)
+	c, rehash := b.change(id, partition, changes...)
+	b.judged(worker.Created, c, rehash)
 }
 
 // state reads a document that must exist.
@@ -47,12 +47,11 @@ func changesOnce(b *bench) {
 	b.needsChanges()
 	b.applies("first", "p", worker.Upsert("order", []byte(`{"status":"NEW","paid":1,"log":[]}`)))
 	for range 2 {
-		pay := []worker.Change{worker.Patch("order", worker.Set("/status", "PAID"), worker.Increment("/paid", 40), worker.Add("/log/-", "paid")), worker.Upsert("beside", []byte(`{}`))}
-		c, rehash := b.change("pay", "p", pay...)
+		c, rehash := b.change("pay", "p", worker.Upsert("beside", []byte(`{}`)),
+			worker.Patch("order", worker.Set("/status", "PAID"), worker.Increment("/paid", 40), worker.Add("/log/-", "paid")))
 		c.Outcome = []byte(`{"status":"PAID"}`)
 		b.judge(c, rehash)
-		r, err := b.store.Find(b.ctx, c.Partition, c.DocumentID)
-		b.succeeds(err, "find")
+		r := b.find(c)
 		b.sameJSON(c.Outcome, r.Outcome)
 		b.must(!r.Stale, "a message that was applied is recorded as stale")
 	}
@@ -77,10 +76,12 @@ func changesUnderETag(b *bench) {
 	old := b.state("p", "account").ETag
 	b.applies("second", "p", worker.Replace("account", []byte(`{"n":2}`), old))
 	for name, change := range map[string]worker.Change{
-		"replace": worker.Replace("account", []byte(`{"n":3}`), old), "delete": worker.Delete("account", old), "replace of what is gone": worker.Replace("gone", []byte(`{}`), old),
-		"delete of what is gone": worker.Delete("gone", old),
-		"upsert":                 {Kind: worker.ChangeUpsert, ID: "account", Content: []byte(`{"n":3}`), ETag: old},
-		"patch":                  {Kind: worker.ChangePatch, ID: "account", Operations: []worker.PatchOperation{worker.Set("/n", 3)}, ETag: old},
+		"replace":                 worker.Replace("account", []byte(`{"n":3}`), old),
+		"replace of what is gone": worker.Replace("gone", []byte(`{}`), old),
+		"delete":                  worker.Delete("account", old),
+		"delete of what is gone":  worker.Delete("gone", old),
+		"upsert":                  {Kind: worker.ChangeUpsert, ID: "account", Content: []byte(`{"n":3}`), ETag: old},
+		"patch":                   {Kind: worker.ChangePatch, ID: "account", Operations: []worker.PatchOperation{worker.Set("/n", 3)}, ETag: old},
 	} {
 		c, _ := b.change("late "+name, "p", worker.Upsert("beside", []byte(`{}`)), change)
 		_, err := b.store.Commit(b.ctx, c)
@@ -144,10 +145,8 @@ func keepsNewest(b *bench) {
 			for _, want := range []worker.Judgement{want, worker.Duplicate} {
 				c, rehash := b.change(fmt.Sprint("event", i, kind), entity, change)
 				c.Version = &worker.Version{Document: "e", Path: "/version", Value: tt.version}
-				j, _ := b.judge(c, rehash)
-				b.equal(want, j, "the judgement of version %d, the event %d", tt.version, i)
-				r, err := b.store.Find(b.ctx, c.Partition, c.DocumentID)
-				b.succeeds(err, "find")
+				b.judged(want, c, rehash)
+				r := b.find(c)
 				b.equal(tt.stale, r.Stale, "the record of event %d is stale", i)
 			}
 		}
@@ -159,7 +158,8 @@ func refusesChanges(b *bench) {
 	b.needsChanges()
 	b.applies("first", "p", worker.Upsert("e", []byte(`{"version":"7","name":"kept"}`)))
 	for name, change := range map[string]worker.Change{
-		"an upsert": worker.Upsert("e", []byte(`{"version":8,"name":"new"}`)), "a patch": worker.Patch("e", worker.Set("/version", 8), worker.Set("/name", "new")),
+		"an upsert": worker.Upsert("e", []byte(`{"version":8,"name":"new"}`)),
+		"a patch":   worker.Patch("e", worker.Set("/version", 8), worker.Set("/name", "new")),
 	} {
 		c, _ := b.change("text "+name, "p", change)
 		c.Version = &worker.Version{Document: "e", Path: "/version", Value: 8}

@@ -9,11 +9,9 @@ import (
 
 func createsOne(b *bench) {
 	c, rehash := b.commit("1042", `{"orderId":"1042","amount":40}`, 0)
-	j, o := b.judge(c, rehash)
-	b.equal(worker.Created, j, "the judgement")
+	o := b.judged(worker.Created, c, rehash)
 	b.must(o.Existing == nil, "a created outcome has an existing record: %+v", o.Existing)
-	r, err := b.store.Find(b.ctx, "", c.DocumentID)
-	b.succeeds(err, "find")
+	r := b.find(c)
 	b.equal(c.DocumentID, r.DocumentID, "the stored DocumentID")
 	b.equal(c.Key.String(), r.Key, "the stored Key")
 	b.equal(c.Attempt, r.Attempt, "the stored Attempt")
@@ -34,25 +32,20 @@ func createsOne(b *bench) {
 
 func createsSeveral(b *bench) {
 	c, rehash := b.commit("several", `{"amount":40}`, 3)
-	j, _ := b.judge(c, rehash)
-	b.equal(worker.Created, j, "the judgement")
-	r, err := b.store.Find(b.ctx, "", c.DocumentID)
-	b.succeeds(err, "find")
+	b.judged(worker.Created, c, rehash)
+	r := b.find(c)
 	b.equal([]string{"line-1", "line-2", "line-3"}, r.Parts, "Parts")
 	b.empty(r.MissingParts, "MissingParts")
 
 	again, rehash := b.commit("several", `{"amount":40}`, 3)
-	j, _ = b.judge(again, rehash)
-	b.equal(worker.Duplicate, j, "the judgement")
+	b.judged(worker.Duplicate, again, rehash)
 }
 
 func recognisesOwnWrite(b *bench) {
 	for _, lines := range []int{0, 2} {
 		c, rehash := b.commit(fmt.Sprintf("own-%d", lines), `{"amount":40}`, lines)
-		j, _ := b.judge(c, rehash)
-		b.equal(worker.Created, j, "the judgement")
-		j, o := b.judge(c, rehash)
-		b.equal(worker.Own, j, "the judgement")
+		b.judged(worker.Created, c, rehash)
+		o := b.judged(worker.Own, c, rehash)
 		b.must(!o.Created, "a repeated commit says that it created the documents")
 	}
 }
@@ -62,8 +55,7 @@ func recognisesDuplicate(b *bench) {
 	b.judge(c, rehash)
 	for _, body := range []string{`{"amount":40,"items":[1,2]}`, `{ "items" : [1, 2.0], "amount": 4e1 }`} {
 		again, rehash := b.commit("dup", body, 0)
-		j, _ := b.judge(again, rehash)
-		b.equal(worker.Duplicate, j, "the judgement of %s", body)
+		b.judged(worker.Duplicate, again, rehash)
 	}
 }
 
@@ -72,13 +64,11 @@ func recognisesConflict(b *bench) {
 	b.judge(first, rehash)
 	for _, lines := range []int{0, 1, 2} {
 		other, rehash := b.commit("conflict", `{"amount":41}`, lines)
-		j, o := b.judge(other, rehash)
-		b.equal(worker.Conflict, j, "the judgement")
+		o := b.judged(worker.Conflict, other, rehash)
 		b.equal(first.Fingerprint.Hash, o.Existing.Fingerprint.Hash, "the hash of the existing record")
 		b.sameJSON([]byte(`{"amount":40}`), o.Existing.Content)
 	}
-	r, err := b.store.Find(b.ctx, "", first.DocumentID)
-	b.succeeds(err, "find")
+	r := b.find(first)
 	b.equal(first.Attempt, r.Attempt, "the stored Attempt")
 	b.sameJSON([]byte(`{"amount":40}`), r.Content)
 	b.equal([]string{"line-1"}, r.Parts, "the stored Parts")
@@ -89,6 +79,5 @@ func judgesByStoredParameters(b *bench) {
 	c, rehash := b.commitBy(admission.Config{Ignore: []string{"/sentAt"}}, id, `{"amount":40,"sentAt":"10:00"}`, 0)
 	b.judge(c, rehash)
 	again, rehash := b.commitBy(admission.Config{}, id, `{"amount":40,"sentAt":"10:05"}`, 0)
-	j, _ := b.judge(again, rehash)
-	b.equal(worker.Duplicate, j, "the stored parameters ignores sentAt, whatever the new configuration says")
+	b.judged(worker.Duplicate, again, rehash)
 }

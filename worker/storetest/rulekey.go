@@ -92,20 +92,16 @@ func keepsOddKeysApart(b *bench) {
 	commits := make([]worker.Commit, len(keys))
 	for i, key := range keys {
 		c, rehash := b.commitBy(admission.Config{}, key, fmt.Sprintf(`{"n":%d}`, i), i%2)
-		j, o := b.judge(c, rehash)
-		b.equal(worker.Created, j, "the judgement of key %q, with %+v in its way", key, o.Existing)
+		b.judged(worker.Created, c, rehash)
 		commits[i] = c
 	}
 	for i, key := range keys {
-		r, err := b.store.Find(b.ctx, "", commits[i].DocumentID)
-		b.succeeds(err, "find key %q", key)
+		r := b.find(commits[i])
 		b.equal(commits[i].Key.String(), r.Key, "the stored Key")
 		again, rehash := b.commitBy(admission.Config{}, key, fmt.Sprintf(`{"n":%d}`, i), i%2)
-		j, _ := b.judge(again, rehash)
-		b.equal(worker.Duplicate, j, "the judgement of key %q", key)
+		b.judged(worker.Duplicate, again, rehash)
 		other, rehash := b.commitBy(admission.Config{}, key, `{"n":-1}`, i%2)
-		j, _ = b.judge(other, rehash)
-		b.equal(worker.Conflict, j, "the judgement of key %q", key)
+		b.judged(worker.Conflict, other, rehash)
 	}
 }
 
@@ -113,15 +109,13 @@ func isNotOverridden(b *bench) {
 	body := `{"id":"other","pk":"other","_etag":"x","_ts":1,"ttl":1,"type":"x","hash":"x","request":{"hash":"x","attempt":"x","messageId":"x"},"order":{"id":"y"}}`
 	c, rehash := b.commit("override", body, 1)
 	c.Documents[1].Content = []byte(body)
-	j, _ := b.judge(c, rehash)
-	b.equal(worker.Created, j, "the judgement")
-	r, err := b.store.Find(b.ctx, "", c.DocumentID)
-	b.succeeds(err, "find")
+	b.judged(worker.Created, c, rehash)
+	r := b.find(c)
 	b.equal(c.Attempt, r.Attempt, "the stored Attempt")
 	b.equal(c.Fingerprint.Hash, r.Fingerprint.Hash, "the stored hash")
 	b.equal(c.MessageID, r.MessageID, "the stored MessageID")
 	b.equal("order", r.Type, "the stored Type")
 	b.sameJSON([]byte(body), r.Content)
-	_, err = b.store.Find(b.ctx, "", "other")
+	_, err := b.store.Find(b.ctx, "", "other")
 	b.notFound(err)
 }

@@ -15,15 +15,13 @@ func forgetsExpired(b *bench) {
 	c, rehash := b.commit("expired", `{"amount":40}`, 0)
 	c.Documents[0].TTL = 30 * time.Second
 	b.judge(c, rehash)
-	b.wait(20 * time.Second)
+	time.Sleep(20 * time.Second)
 	again, rehash := b.commit("expired", `{"amount":40}`, 0)
-	j, _ := b.judge(again, rehash)
-	b.equal(worker.Duplicate, j, "the judgement")
-	b.wait(11*time.Second + b.options.TTLDelay)
+	b.judged(worker.Duplicate, again, rehash)
+	time.Sleep(11*time.Second + b.options.TTLDelay)
 	_, err := b.store.Find(b.ctx, "", c.DocumentID)
 	b.notFound(err)
-	j, _ = b.judge(again, rehash)
-	b.equal(worker.Created, j, "the judgement")
+	b.judged(worker.Created, again, rehash)
 }
 
 func missesRemoved(b *bench) {
@@ -36,15 +34,12 @@ func missesRemoved(b *bench) {
 		b.judge(c, rehash)
 		b.options.Remove(b.store, identity.PartDocumentID(c.DocumentID, "line-1"))
 		again, rehash := b.commit(id, `{"amount":40}`, lines)
-		j, o := b.judge(again, rehash)
-		b.equal(worker.Incomplete, j, "the judgement")
+		o := b.judged(worker.Incomplete, again, rehash)
 		b.equal([]string{"line-1"}, o.Existing.MissingParts, "MissingParts")
-		r, err := b.store.Find(b.ctx, "", c.DocumentID)
-		b.succeeds(err, "find")
+		r := b.find(c)
 		b.equal([]string{"line-1"}, r.MissingParts, "Find and Commit agree")
 		other, rehash := b.commit(id, `{"amount":41}`, lines)
-		j, _ = b.judge(other, rehash)
-		b.equal(worker.Conflict, j, "what is different is a conflict, whatever is missing")
+		b.judged(worker.Conflict, other, rehash)
 	}
 }
 
@@ -55,12 +50,10 @@ func missesNoExpired(b *bench) {
 	c, rehash := b.commit("expired-line", `{"amount":40}`, 2)
 	c.Documents[1].TTL = 30 * time.Second
 	b.judge(c, rehash)
-	b.wait(31*time.Second + b.options.TTLDelay)
+	time.Sleep(31*time.Second + b.options.TTLDelay)
 	again, rehash := b.commit("expired-line", `{"amount":40}`, 2)
-	j, _ := b.judge(again, rehash)
-	b.equal(worker.Duplicate, j, "the judgement")
-	r, err := b.store.Find(b.ctx, "", c.DocumentID)
-	b.succeeds(err, "find")
+	b.judged(worker.Duplicate, again, rehash)
+	r := b.find(c)
 	b.empty(r.MissingParts, "MissingParts")
 }
 

@@ -75,8 +75,7 @@ func endsWithContext(b *bench) {
 	}
 	j, _ := b.judge(c, rehash)
 	b.must(j == worker.Created || j == worker.Own, "the judgement: want created or own write, got %v", j)
-	r, err := b.store.Find(b.ctx, "", c.DocumentID)
-	b.succeeds(err, "find")
+	r := b.find(c)
 	b.empty(r.MissingParts, "MissingParts")
 }
 

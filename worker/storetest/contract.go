@@ -153,3 +153,6 @@ func (b *bench) find(c worker.Commit) worker.Record {
 	b.succeeds(err, "find %s", c.MessageID)
 	return r
 }
+
+// wait lets time pass in the bubble of a test.
+func (b *bench) wait(d time.Duration) { time.Sleep(d) }

@@ -15,10 +15,10 @@ func forgetsExpired(b *bench) {
 	c, rehash := b.commit("expired", `{"amount":40}`, 0)
 	c.Documents[0].TTL = 30 * time.Second
 	b.judge(c, rehash)
-	time.Sleep(20 * time.Second)
+	b.wait(20 * time.Second)
 	again, rehash := b.commit("expired", `{"amount":40}`, 0)
 	b.judged(worker.Duplicate, again, rehash)
-	time.Sleep(11*time.Second + b.options.TTLDelay)
+	b.wait(11*time.Second + b.options.TTLDelay)
 	_, err := b.store.Find(b.ctx, "", c.DocumentID)
 	b.notFound(err)
 	b.judged(worker.Created, again, rehash)
@@ -50,7 +50,7 @@ func missesNoExpired(b *bench) {
 	c, rehash := b.commit("expired-line", `{"amount":40}`, 2)
 	c.Documents[1].TTL = 30 * time.Second
 	b.judge(c, rehash)
-	time.Sleep(31*time.Second + b.options.TTLDelay)
+	b.wait(31*time.Second + b.options.TTLDelay)
 	again, rehash := b.commit("expired-line", `{"amount":40}`, 2)
 	b.judged(worker.Duplicate, again, rehash)
 	r := b.find(c)

@@ -64,7 +64,7 @@ func TestEveryPathToAConflictEndsInARecordToBeJudged(t *testing.T) {
 					o := e.commit(c)
 					require.NotNil(e.t, o.Existing)
 					require.Equal(e.t, arrived.want, judge(c, o, arrived.body))
-					require.Equal(e.t, tt.times, e.faults.Struck(), "the fault must have struck")
+					require.Equal(e.t, tt.times, e.faults.Applied(), "the fault must have struck")
 					require.JSONEq(e.t, stored, string(o.Existing.Content))
 				})
 			})
@@ -320,7 +320,7 @@ func TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent(t *testing.T) {
 					struck++
 				}
 				r, err := e.store.Find(e.ctx(), "", "1")
-				require.Equal(e.t, struck, e.faults.Struck())
+				require.Equal(e.t, struck, e.faults.Applied())
 				if tt.fails != nil {
 					tt.fails(e.t, err)
 					return

@@ -129,7 +129,7 @@ func TestNoTryOfAWriteInFlightGoesToAnAccountWithSeveralWriteRegions(t *testing.
 					e.faults.Add(fault.On(op).Before(refusal), fault.On(history.ReadAccount).Before(fault.Wait(100*time.Millisecond)))
 					_, err := e.store.Commit(e.ctx(), commit("2", `{}`, lines(parts)...))
 					require.Contains(e.t, requireAs[*worker.MisconfiguredError](e.t, err).Fix, "multi-region writes")
-					require.Equal(e.t, 2, e.faults.Struck(), "the first try was sent")
+					require.Equal(e.t, 2, e.faults.Applied(), "the first try was sent")
 					require.Equal(e.t, 1, e.account.Count(database, container), "the second was not")
 				})
 			})

@@ -7,9 +7,9 @@ import (
 	"github.com/orderworker/orderworker/testenv/history"
 )
 
-// hardships are what goes wrong during torture, each with its probability at every point: often enough that a minute has
+// randomFaults are what goes wrong during torture, each with its probability at every point: often enough that a minute has
 // hundreds of faults, seldom enough that work gets done.
-func hardships() []fault.Choice {
+func randomFaults() []fault.Choice {
 	const (
 		often  = 0.02
 		seldom = 0.005

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
@@ -27,7 +29,7 @@ type round struct {
 	mu              sync.Mutex
 	sent            map[int64]traffic.Message // by sequence number; guarded by mu
 	killed, stopped int                       // guarded by mu
-	badEnds         []error                   // guarded by mu
+	badEnds         error                     // guarded by mu
 }
 
 // run makes things go wrong for a while, lets everything end well, and checks. It leaves nothing running.
@@ -39,7 +41,7 @@ func (r *round) run(ctx context.Context, length time.Duration, sum *tally) (err 
 	}
 	r.sys.say("Nothing goes wrong any more; waiting until the queue is empty.")
 	drained := r.drain()
-	err = errors.Join(drained, r.fleet.stop(), errors.Join(r.badEnds...))
+	err = errors.Join(drained, r.fleet.stop(), r.badEnds)
 	if drained == nil {
 		run, report := r.check(r.sent)
 		sum.add(r, run, report)
@@ -59,22 +61,12 @@ func (r *round) load(ctx context.Context, length time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var group sync.WaitGroup
+	group, ctx := errgroup.WithContext(ctx)
 	for _, work := range []func(context.Context) error{r.send, r.killLoop, r.progress} {
-		group.Go(func() {
-			if err := work(ctx); err != nil {
-				fail(err)
-			}
-		})
+		group.Go(func() error { return work(ctx) })
 	}
-	group.Wait()
-	r.Faults.Clear()
-	if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	defer r.Faults.Clear()
+	return group.Wait()
 }
 
 // send sends the stream at its rate, in small bursts.
@@ -142,21 +134,16 @@ func (r *round) killLoop(ctx context.Context) error {
 // end ends one worker, gently or not. Gently it is given the time that it was configured to need.
 func (r *round) end(p *process, gently bool) {
 	var err error
+	ended := &r.killed
 	if gently {
-		err = p.stop()
+		err, ended = p.stop(), &r.stopped
 	} else {
 		p.kill()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if gently {
-		r.stopped++
-	} else {
-		r.killed++
-	}
-	if err != nil {
-		r.badEnds = append(r.badEnds, err)
-	}
+	*ended++
+	r.badEnds = errors.Join(r.badEnds, err)
 }
 
 // drain waits until the queue is empty, with the workers that are needed for it. It is bounded by itself: a first Ctrl-C ends
@@ -186,8 +173,11 @@ func (r *round) progress(ctx context.Context) error {
 		counts, err := r.Broker.Counts(r.Queue.Name)
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if len(r.sent) == 0 {
+			return false, err
+		}
 		r.sys.say("%3.0fs  sent %d, on the queue %d, dead-lettered %d, documents %d, faults %d, workers killed %d and stopped %d", time.Since(r.began).Seconds(),
-			len(r.sent), counts.Active+counts.Locked, counts.DeadLettered, len(r.Stored()), r.Faults.Struck(), r.killed, r.stopped)
+			len(r.sent), counts.Active+counts.Locked, counts.DeadLettered, len(r.Stored()), r.Faults.Applied(), r.killed, r.stopped)
 		return false, err
 	})
 	return err

@@ -49,7 +49,7 @@ func (t *tally) add(r *round, run traffic.Run, report history.Report) {
 	}
 	t.documents += len(run.Documents)
 	t.killed, t.stopped, t.started = t.killed+r.killed, t.stopped+r.stopped, t.started+r.fleet.started
-	t.faults += r.Faults.Struck()
+	t.faults += r.Faults.Applied()
 	for i, p := range t.promises {
 		report[i].Checked += p.Checked
 	}

@@ -111,7 +111,7 @@ func (o tortureOptions) rounds(ctx context.Context, duration time.Duration, sys 
 
 // newRound starts an environment for orders, or for changes too.
 func (o tortureOptions) newRound(changes bool, sys system, seed uint64) (*round, error) {
-	e, err := newEnv(sys, o.programs, changes, tortureLock, fault.Seed(seed, hardships()...), "WORKER_DRAIN_TIMEOUT=3s")
+	e, err := newEnv(sys, o.programs, changes, tortureLock, fault.Seed(seed, randomFaults()...), "WORKER_DRAIN_TIMEOUT=3s")
 	if err != nil {
 		return nil, err
 	}

@@ -213,10 +213,10 @@ func (s *env) container() *azcosmos.ContainerClient {
 	return container
 }
 
-type transport struct{ stage *env }
+type transport struct{ env *env }
 
 func (t transport) Do(r *http.Request) (*http.Response, error) {
-	return t.stage.Account.Transport().Do(r)
+	return t.env.Account.Transport().Do(r)
 }
 
 // order makes one document of an order, as the bare loop does.

@@ -34,7 +34,7 @@ func TestALostReplyLeavesTheDocument(t *testing.T) {
 		_, answered := errorsAs(err)
 		require.False(t, answered)
 		require.Equal(t, 1, b.account.Count("shop", "orders"))
-		require.Equal(t, 1, b.faults.Struck())
+		require.Equal(t, 1, b.faults.Applied())
 		requireStatus(t, b.tryCreate(t.Context(), "a"), http.StatusConflict, 0)
 
 		events := b.history.Events()
@@ -89,7 +89,7 @@ func TestThrottlingIsWaitedOut(t *testing.T) {
 		b.faults.Add(fault.On(history.CreateDocument).Always().Before(fault.Throttle(time.Second)))
 		re := requireStatus(t, b.tryCreate(t.Context(), "b"), http.StatusTooManyRequests, 3200)
 		require.Equal(t, "1000", re.RawResponse.Header.Get("x-ms-retry-after-ms"))
-		require.Equal(t, 6, b.faults.Struck())
+		require.Equal(t, 6, b.faults.Applied())
 	})
 }
 

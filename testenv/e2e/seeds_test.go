@@ -25,13 +25,13 @@ var (
 
 // TestEverySeed is torture in bubbles: workers that die and restart at random, faults at random before and after every
 // effect, and a stream of hostile orders; then a quiet end, and every promise checked. To look into one seed:
-// go test ./testenv/e2e -run TestEverySeed -seeds 1 -seed N.
+// go test ./testenv/e2e -run OfEverySeed -seeds 1 -seed N, or -run TestEverySeed.
 func TestEverySeed(t *testing.T) {
 	for n := range *seeds {
 		seed := *first + uint64(n)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, testenv.Options{Faults: fault.Seed(seed, hardships()...)}, func(w *env) {
+			inBubble(t, testenv.Options{Faults: fault.Seed(seed, randomFaults()...)}, func(w *env) {
 				w.seed = seed
 				w.torture(traffic.NewStream(seed, "s-"), func() *runner { return w.start() })
 			})
@@ -42,11 +42,11 @@ func TestEverySeed(t *testing.T) {
 // TestEveryEffectOfEverySeed is the same with commands among the orders: documents that exist are changed, in every way. What
 // must have come of it is worked out from what the environment wrote, and never from what a worker said.
 func TestEveryEffectOfEverySeed(t *testing.T) {
-	for n := range *seeds / 2 {
+	for n := range max(1, *seeds/2) {
 		seed := *first + uint64(n)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, testenv.Options{Faults: fault.Seed(seed, hardships()...)}, func(w *env) {
+			inBubble(t, testenv.Options{Faults: fault.Seed(seed, randomFaults()...)}, func(w *env) {
 				w.seed, w.records = seed, true
 				w.torture(traffic.NewMixedStream(seed, "s-"), w.startShop)
 			})
@@ -83,8 +83,8 @@ func (w *env) torture(stream *traffic.Stream, start func() *runner) {
 	w.waitDrained(time.Hour)
 }
 
-// hardships are far denser than in production or in the torture of processes: a bubble waits for free.
-func hardships() []fault.Choice {
+// randomFaults are far denser than in production or in the torture of processes: a bubble waits for free.
+func randomFaults() []fault.Choice {
 	before, after := fault.Before, fault.After
 	silence := fault.Action{Kind: fault.Silence}
 	choices := []fault.Choice{

@@ -3,7 +3,7 @@
 // A [Plan] is a script of rules, a seeded source of random faults, or both. The emulators ask it at every point, before
 // and after each effect, and carry out the [Action] it returns. No shipped code knows of it. A Plan is safe for
 // concurrent use; a nil *Plan plans nothing. Rules are matched in the order in which they were added, and the first that
-// strikes wins; a rule counts every point it matches, also when an earlier rule strikes there.
+// matches wins; a rule counts every point it matches, also when an earlier rule is applied there.
 package fault
 
 import (
@@ -23,7 +23,7 @@ const (
 	After
 )
 
-// A Point is one moment in an emulator at which a fault may strike.
+// A Point is one moment in an emulator at which a fault may be applied.
 type Point struct {
 	// Op is the operation, as in the history: "servicebus.complete", "cosmosdb.create".
 	Op string
@@ -37,10 +37,10 @@ type Point struct {
 
 // Plan decides at each point whether something goes wrong.
 type Plan struct {
-	mu     sync.Mutex
-	rules  []*Rule
-	random *seeded
-	struck int
+	mu      sync.Mutex
+	rules   []*Rule
+	random  *seeded
+	applied int
 }
 
 type seeded struct {
@@ -79,14 +79,14 @@ func (p *Plan) Clear() {
 	p.rules, p.random = nil, nil
 }
 
-// Struck returns how many faults have been carried out.
-func (p *Plan) Struck() int {
+// Applied returns how many faults have been carried out.
+func (p *Plan) Applied() int {
 	if p == nil {
 		return 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.struck
+	return p.applied
 }
 
 // At returns what happens at a point, and counts it. A nil plan returns the zero Action.
@@ -103,11 +103,11 @@ func (p *Plan) At(pt Point) Action {
 		}
 	}
 	if found != nil {
-		p.struck++
+		p.applied++
 		return found.action
 	}
 	if a, ok := p.random.draw(pt); ok {
-		p.struck++
+		p.applied++
 		return a
 	}
 	return Action{}

@@ -2,7 +2,7 @@ package fault
 
 import "strings"
 
-// A Rule strikes at certain points of one operation.
+// A Rule applies a fault at certain points of one operation.
 type Rule struct {
 	op     string
 	key    string
@@ -15,7 +15,7 @@ type Rule struct {
 }
 
 // On starts a rule for operations that match the pattern, in the syntax of [path.Match]: "cosmosdb.create",
-// "servicebus.*". Unless told otherwise it strikes once, at the first match.
+// "servicebus.*". Unless told otherwise it is applied once, at the first match.
 func On(op string) *Rule { return &Rule{op: op, first: 1, count: 1} }
 
 // Key restricts the rule to one MessageId or document id.
@@ -24,22 +24,22 @@ func (r *Rule) Key(key string) *Rule { r.key = key; return r }
 // Entity restricts the rule to the queue or the subscription at one path; paths do not depend on case.
 func (r *Rule) Entity(path string) *Rule { r.entity = path; return r }
 
-// Nth makes the rule strike at the nth match, counted from 1.
+// Nth applies the rule at the nth match, counted from 1.
 func (r *Rule) Nth(n int) *Rule { r.first = n; return r }
 
-// Times makes the rule strike at n matches in a row.
+// Times applies the rule at n matches in a row.
 func (r *Rule) Times(n int) *Rule { r.count = n; return r }
 
-// Always makes the rule strike at every match from its first on.
+// Always applies the rule at every match from its first on.
 func (r *Rule) Always() *Rule { r.count = -1; return r }
 
-// Before sets the action and strikes before the effect.
+// Before sets the action, which comes before the effect.
 func (r *Rule) Before(a Action) *Rule { r.phase, r.action = Before, a; return r }
 
-// After sets the action and strikes after the effect.
+// After sets the action, which comes after the effect.
 func (r *Rule) After(a Action) *Rule { r.phase, r.action = After, a; return r }
 
-// matchesLocked reports whether the rule strikes at pt, and counts the match. The plan's lock is held.
+// matchesLocked reports whether the rule is applied at pt, and counts the match. The plan's lock is held.
 func (r *Rule) matchesLocked(pt Point) bool {
 	if r.phase != pt.Phase || !matchOp(r.op, pt.Op) || (r.key != "" && r.key != pt.Key) {
 		return false

@@ -203,7 +203,7 @@ func TestFaultsAtPeekDeferScheduleAndReceiveDeferred(t *testing.T) {
 		require.Error(t, r.AbandonMessage(within(t, 2*time.Second), token, nil))
 		require.Error(t, r.DeadLetterMessage(within(t, 2*time.Second), token, nil))
 		require.Equal(t, 1, w.counts().Locked)
-		require.Equal(t, 7, o.Faults.Struck())
+		require.Equal(t, 7, o.Faults.Applied())
 	})
 }
 
@@ -230,7 +230,7 @@ func TestFaultsAtConnectingAndAttaching(t *testing.T) {
 				s, err := w.client.NewSender("orders", nil)
 				require.NoError(t, err)
 				require.NoError(t, s.SendMessage(within(t, time.Hour), message("m1", "{}"), nil))
-				require.NotZero(t, o.Faults.Struck())
+				require.NotZero(t, o.Faults.Applied())
 				require.Equal(t, "m1", take(t, w.receiver(), 1)[0].MessageID)
 				require.Empty(t, w.Refusals())
 			})

@@ -25,7 +25,7 @@ var (
 
 // TestEverySeed is torture in bubbles: workers that die and restart at random, faults at random before and after every
 // effect, and a stream of hostile orders; then a quiet end, and every promise checked. To look into one seed:
-// go test ./testenv/e2e -run OfEverySeed -seeds 1 -seed N, or -run TestEverySeed.
+// go test ./testenv/e2e -run EverySeed -seeds 1 -seed N.
 func TestEverySeed(t *testing.T) {
 	for n := range *seeds {
 		seed := *first + uint64(n)

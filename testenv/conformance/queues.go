@@ -18,8 +18,8 @@ import (
 
 const queueModule = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
-// queueFixture is what the live tests of azservicebus get instead of an administration client: queues that exist already,
-// and a detach where the tests update a queue to provoke one.
+// queueFixture is what the live tests of azservicebus get instead of an administration client: queues and topics that exist
+// already, and a detach where the tests update a queue to provoke one.
 const queueFixture = `package azservicebus
 
 import (
@@ -39,16 +39,19 @@ func embeddedQueue(t *testing.T, p *admin.QueueProperties) (string, func()) {
 	switch {
 	case p == nil:
 	case p.RequiresSession != nil && *p.RequiresSession:
-		t.Skip("the embedded Service Bus has no sessions")
+		kind = "sessions"
 	case p.LockDuration != nil:
 		kind = "lock-" + *p.LockDuration
 	}
 	return fmt.Sprintf("%s-%d", kind, embeddedQueues.Add(1)), func() {}
 }
 
-func embeddedSubscription(t *testing.T) (string, func()) {
-	t.Skip("the embedded Service Bus has no topics")
-	return "", nil
+func embeddedSubscription(p *admin.SubscriptionProperties) (string, func()) {
+	kind := "topic"
+	if p != nil && p.RequiresSession != nil && *p.RequiresSession {
+		kind = "topic-of-sessions"
+	}
+	return fmt.Sprintf("%s-%d", kind, embeddedQueues.Add(1)), func() {}
 }
 
 func embeddedUpdate(_ *admin.Client, queue string) (any, error) {
@@ -63,9 +66,10 @@ func embeddedUpdate(_ *admin.Client, queue string) (any, error) {
 // queueReplacements turn the fixture of the live tests into ours.
 var queueReplacements = []replacement{
 	{"liveTestHelpers_test.go", "\tadminClient := newAdminClientForTest(t, options)\n\treturn createQueueUsingClient(t, adminClient, queueProperties)\n", "\treturn embeddedQueue(t, queueProperties)\n"},
-	{"liveTestHelpers_test.go", "subscriptionProperties *admin.SubscriptionProperties) (string, func()) {\n", "subscriptionProperties *admin.SubscriptionProperties) (string, func()) {\n\tif true {\n\t\treturn embeddedSubscription(t)\n\t}\n"},
+	{"liveTestHelpers_test.go", "subscriptionProperties *admin.SubscriptionProperties) (string, func()) {\n", "subscriptionProperties *admin.SubscriptionProperties) (string, func()) {\n\tif true {\n\t\treturn embeddedSubscription(subscriptionProperties)\n\t}\n"},
 	{"internal/test/test_helpers.go", "if options.UseConnectionString {", "if true {"},
 	{"sender_test.go", "adminClient.UpdateQueue(context.Background(), queueName, admin.QueueProperties{}, nil)", "embeddedUpdate(adminClient, queueName)"},
+	{"session_receiver_test.go", "adminClient.UpdateQueue(context.Background(), queueName, admin.QueueProperties{\n\t\tRequiresSession: to.Ptr(true),\n\t}, nil)", "embeddedUpdate(adminClient, queueName+\"?later\")"},
 	{"receiver_test.go", "adminClient.UpdateQueue(context.Background(), queueName, admin.QueueProperties{}, nil)", "embeddedUpdate(adminClient, queueName)"},
 }
 
@@ -94,11 +98,14 @@ func (*queueBroker) prepare(ctx context.Context, dir string) (*suite, error) {
 	return s, s.build(ctx)
 }
 
-// queueTests lists the tests that make a queue, in the files about clients, senders and receivers. The one about
+// queueTests lists the tests that make a queue or a topic, in the files about clients, senders and receivers. The one about
 // WebSockets is left out: it tries for most of a minute before it fails.
 func queueTests(dir string) ([]string, error) {
 	var names []string
-	for _, file := range []string{"client_test.go", "messageSettler_test.go", "receiver2_test.go", "receiver_test.go", "sender_test.go"} {
+	for _, file := range []string{
+		"client_list_sessions_live_test.go", "client_test.go", "messageSettler_test.go", "receiver2_test.go", "receiver_test.go", "sender_test.go",
+		"session_receiver_test.go",
+	} {
 		text, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			return nil, fmt.Errorf("reading the upstream tests: %w", err)
@@ -118,7 +125,7 @@ func queueTests(dir string) ([]string, error) {
 
 var (
 	testName   = regexp.MustCompile(`^(Test\w+)\(t \*testing\.T\)`)
-	makesQueue = regexp.MustCompile(`\b(setupLiveTest|setupLiveTestWithSubscription|createQueue)\(`)
+	makesQueue = regexp.MustCompile(`\b(setupLiveTest|setupLiveTestWithSubscription|createQueue|createSubscription)\(`)
 )
 
 // queueBroker is a broker on a free port with the queues of the fixture, and the server of the fixture.
@@ -139,6 +146,17 @@ func openQueues(ctx context.Context) (subject, error) {
 		for prefix, lock := range map[string]time.Duration{"queue": time.Minute, "lock-PT5S": 5 * time.Second, "lock-PT5M": 5 * time.Minute} {
 			config.Queues = append(config.Queues, servicebus.Queue{
 				Name: fmt.Sprintf("%s-%d", prefix, i), LockDuration: lock, DefaultMessageTimeToLive: servicebus.Forever,
+			})
+		}
+	}
+	for i := 1; i <= 200; i++ {
+		config.Queues = append(config.Queues, servicebus.Queue{
+			Name: fmt.Sprintf("sessions-%d", i), RequiresSession: true, DefaultMessageTimeToLive: servicebus.Forever,
+		})
+		for prefix, sessions := range map[string]bool{"topic": false, "topic-of-sessions": true} {
+			config.Topics = append(config.Topics, servicebus.Topic{
+				Name: fmt.Sprintf("%s-%d", prefix, i), DefaultMessageTimeToLive: servicebus.Forever,
+				Subscriptions: []servicebus.Subscription{{Queue: servicebus.Queue{Name: "sub", RequiresSession: sessions, DefaultMessageTimeToLive: servicebus.Forever}}},
 			})
 		}
 	}
@@ -178,13 +196,25 @@ func listenTwice() ([2]net.Listener, error) {
 	return doors, nil
 }
 
-// detachAll detaches every link of a queue, as an update of a queue does in the service.
+// laterBy is how long after the answer the links of a queue are detached where a test counts on receiving before it.
+const laterBy = 300 * time.Millisecond
+
+// detachAll detaches every link of a queue, as an update of a queue does in the service: now, or some time after the answer.
 func detachAll(b *servicebus.Broker, w http.ResponseWriter, r *http.Request) {
-	for _, kind := range []servicebus.LinkKind{servicebus.Receivers, servicebus.Senders, servicebus.ManagementLinks} {
-		if _, err := b.Detach(strings.Trim(r.URL.Path, "/"), kind, "amqp:link:detach-forced"); err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-			return
+	queue := strings.Trim(r.URL.Path, "/")
+	detach := func() (err error) {
+		for _, kind := range []servicebus.LinkKind{servicebus.Receivers, servicebus.Senders, servicebus.ManagementLinks} {
+			_, one := b.Detach(queue, kind, "amqp:link:detach-forced")
+			err = errors.Join(err, one)
 		}
+		return err
+	}
+	if r.URL.RawQuery == "later" {
+		time.AfterFunc(laterBy, func() { _ = detach() }) // nobody waits for it
+		return
+	}
+	if err := detach(); err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
 	}
 }
 

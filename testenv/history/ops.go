@@ -26,7 +26,8 @@ const (
 	GetSessionState    = "servicebus.get-session-state"
 	SetSessionState    = "servicebus.set-session-state"
 	ListSessions       = "servicebus.list-sessions"
-	ManageRules        = "servicebus.rules" // rules of a subscription; Note says which was added or removed
+	ManageRules        = "servicebus.rules"      // rules of a subscription; Note says which was added or removed
+	Administer         = "servicebus.administer" // over HTTP; Note has the method
 	Attach             = "servicebus.attach"
 	PutToken           = "servicebus.put-token"
 	Connect            = "servicebus.connect"

@@ -22,6 +22,7 @@ var ErrClosed = errors.New("servicebus: the broker is closed")
 type Broker struct {
 	opts      Options
 	namespace *namespace
+	made      time.Time
 	payloads  payloads
 	done      chan struct{}
 	wg        sync.WaitGroup // every goroutine of the broker but timers
@@ -42,7 +43,7 @@ func New(o Options) (*Broker, error) {
 		return nil, fmt.Errorf("servicebus: invalid options:\n%w", err)
 	}
 	b := &Broker{
-		opts: o, namespace: newNamespace(), done: make(chan struct{}), peers: map[*peer]struct{}{}, tried: map[string]struct{}{},
+		opts: o, namespace: newNamespace(), made: time.Now(), done: make(chan struct{}), peers: map[*peer]struct{}{}, tried: map[string]struct{}{},
 	}
 	b.build(o.Config)
 	return b, nil

@@ -108,7 +108,7 @@ func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
 		"UserConfig.Namespaces[0].Topics[0].Queues: is not known", `Topics[0].Name: "Q" is used twice`,
 		"Topics[0].Properties.LockDuration: is not known", "Topics[0].Subscriptions[0].Properties.RequiresDuplicateDetection: is not known",
 		`Topics[0].Subscriptions[0].Name: "a/b": a subscription name has`, "Topics[0].Subscriptions[2].Name: \"S\" is used twice",
-		`Subscriptions[3].Rules: rule "r": the filter: at 5: parameters (@name) are not supported`, `rule "R": the action: at 6`,
+		`Subscriptions[3].Rules: rule "r": the filter: at 5: the parameter @p has no value`, `rule "R": the action: at 6`,
 		"Rules[1].Properties.Action.X: is not known", `rule "a/b": a rule name has`, `Rules[2].Properties.FilterType: "Other" is neither`,
 		`rule "empty": the filter: a correlation filter needs at least one property`, "Rules[3].Properties.CorrelationFilter.Properties.a: must be a string, a number",
 		"Topics[0].Subscriptions[1].Properties.LockDuration: PT6M is not between",

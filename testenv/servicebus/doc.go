@@ -30,7 +30,9 @@
 // order. A lock that is not renewed ends: the link is detached with com.microsoft:session-lock-lost, and what its receiver
 // had counts as delivered. A receiver that goes away, by whatever way, gives its session up, and nothing is counted.
 //
-// What it does not have, it refuses loudly: transactions, forwarding, management operations that it does not know, TLS and
+// [Broker.Handler] speaks the administration API of Azure over HTTP, for queues, topics, subscriptions and rules.
+//
+// What it does not have, it refuses loudly: partitions, transactions, forwarding, management operations that it does not know, TLS and
 // WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of [Broker.Refusals], so that
 // a test environment can fail the test that asked for it.
 //

@@ -40,6 +40,11 @@ type entity struct {
 	kind   kind
 	cfg    Queue // its name is the entity's path
 
+	// created and updated are when the entity was made and last changed, and details the settings as an administration
+	// client has written them, by name.
+	created, updated time.Time
+	details          map[string]string
+
 	status     Status
 	rights     Rights
 	main, dead store
@@ -58,6 +63,8 @@ func newEntity(b *Broker, k kind, cfg Queue) *entity {
 		namespace: b.namespace, broker: b, kind: k, cfg: cfg, rights: Manage, locks: map[amqp.UUID]*message{},
 		duplicates: duplicates{window: cfg.DuplicateDetectionHistoryTimeWindow, seen: map[string]time.Time{}},
 	}
+	e.created = time.Now()
+	e.updated = e.created
 	e.main = newStore(e, cfg.Name, false)
 	e.dead = newStore(e, cfg.Name+deadLetterSuffix, true)
 	return e

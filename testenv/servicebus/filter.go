@@ -29,10 +29,14 @@ func (FalseFilter) parse() (func(*view) bool, error) {
 }
 
 // SQLFilter selects messages for which an expression is true. What it cannot evaluate makes [New] fail.
-type SQLFilter struct{ Expression string }
+type SQLFilter struct {
+	Expression string
+	// Parameters are the values of names in the expression that begin with @: strings, numbers and bools.
+	Parameters map[string]any
+}
 
 func (f SQLFilter) parse() (func(*view) bool, error) {
-	parsed, err := sqlrule.ParseFilter(f.Expression)
+	parsed, err := sqlrule.ParseFilter(f.Expression, plainValues(f.Parameters))
 	return func(v *view) bool { return parsed.Matches(v) }, err
 }
 
@@ -77,6 +81,14 @@ func (f CorrelationFilter) parse() (func(*view) bool, error) {
 		}
 		return true
 	}, nil
+}
+
+func plainValues(m map[string]any) map[string]any {
+	values := make(map[string]any, len(m))
+	for k, v := range m {
+		values[k] = plain(v)
+	}
+	return values
 }
 
 // plain turns a value of AMQP, JSON or Go into one that expressions compare: every whole number into an int64, every other

@@ -9,6 +9,10 @@ import (
 //
 //	GET /health   200 {"status":"healthy"}, or 503 once the broker is closed
 //	GET /queues   the counts of every queue and subscription, by path
+//
+// and the administration API of Azure, which its clients speak with a query parameter api-version: queues, topics,
+// subscriptions and rules are made, read with their counts, listed, changed and deleted. AutoDeleteOnIdle and the keys of
+// authorization rules are kept and not carried out. Settings that the broker cannot carry out are refused by name.
 func (b *Broker) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
@@ -30,7 +34,13 @@ func (b *Broker) Handler() http.Handler {
 		}
 		writeJSON(w, http.StatusOK, all)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isAdmin(r) {
+			b.administer(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -49,6 +49,10 @@ func (n *namespace) lookup(path string) *store {
 func (n *namespace) all() []*entity {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.allLocked()
+}
+
+func (n *namespace) allLocked() []*entity {
 	paths := slices.Sorted(maps.Keys(n.entities))
 	es := make([]*entity, len(paths))
 	for i, p := range paths {

@@ -18,6 +18,8 @@ type Rule struct {
 	Filter Filter
 	// Action changes the copy: SET and REMOVE statements. The copy gets the property RuleName beside. Defaults to no change.
 	Action string
+	// ActionParameters are the values of names in the action that begin with @.
+	ActionParameters map[string]any
 }
 
 // defaultRule is what a subscription gets for which no rule is asked.
@@ -49,7 +51,7 @@ func newRule(r Rule, now time.Time) (*rule, error) {
 	if r.Action == "" {
 		return parsed, nil
 	}
-	action, err := sqlrule.ParseAction(r.Action)
+	action, err := sqlrule.ParseAction(r.Action, plainValues(r.ActionParameters))
 	if err != nil {
 		return nil, fmt.Errorf("the action: %w", err)
 	}

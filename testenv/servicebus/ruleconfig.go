@@ -11,7 +11,7 @@ func (p *configReader) rule(o object) Rule {
 	case "Correlation":
 		r.Filter = p.correlation(object{path: props.at("CorrelationFilter"), v: p.asObject(props.at("CorrelationFilter"), props.v["CorrelationFilter"])})
 	case "Sql":
-		r.Filter = SQLFilter{p.expression(props, "SqlFilter")}
+		r.Filter = SQLFilter{Expression: p.expression(props, "SqlFilter")}
 	default:
 		p.fault(props.at("FilterType"), "%q is neither Correlation nor Sql", kind)
 	}

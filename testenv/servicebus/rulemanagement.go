@@ -109,7 +109,7 @@ func ruleOf(d amqp.Map) (Filter, string) {
 	}
 	var filter Filter
 	for name, found := range map[string]Filter{
-		"true-filter": TrueFilter{}, "false-filter": FalseFilter{}, "sql-filter": SQLFilter{text(part("sql-filter"), "expression")},
+		"true-filter": TrueFilter{}, "false-filter": FalseFilter{}, "sql-filter": SQLFilter{Expression: text(part("sql-filter"), "expression")},
 		"correlation-filter": correlationOf(part("correlation-filter")),
 	} {
 		if _, ok := d.Get(name); ok {

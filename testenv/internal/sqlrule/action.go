@@ -18,9 +18,9 @@ type Editable interface {
 	Remove(n Name)
 }
 
-// ParseAction parses an action. Its errors are those of [ParseFilter].
-func ParseAction(s string) (Action, error) {
-	p, err := parse(s)
+// ParseAction parses an action. Its parameters and errors are those of [ParseFilter].
+func ParseAction(s string, parameters map[string]any) (Action, error) {
+	p, err := parse(s, parameters)
 	if err != nil {
 		return Action{}, err
 	}

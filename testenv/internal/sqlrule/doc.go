@@ -3,7 +3,7 @@
 // The grammar is the one that Microsoft documents as "Subscription Rule SQL Filter Syntax" and "SQL Action Syntax":
 //
 //	filter:   NOT, AND, OR, ( ), = <> != > >= < <=, IS [NOT] NULL, [NOT] IN (...), [NOT] LIKE ... [ESCAPE ...], EXISTS (...)
-//	values:   'text', 12, 1.5, 1e3, TRUE, FALSE, NULL, properties, + - * / %, newid(), property(name), p(name)
+//	values:   'text', 12, 1.5, 1e3, TRUE, FALSE, NULL, @parameter, properties, + - * / %, newid(), property(name), p(name)
 //	names:    name, user.name, sys.Name, [delimited name], "quoted name"
 //	actions:  SET name = value, REMOVE name; a semicolon between them may be left out
 //
@@ -11,6 +11,6 @@
 // computed from it; a filter selects a message only when it is true. Values whose types cannot be compared are unknown too,
 // where the service fails the evaluation of the whole filter.
 //
-// Everything else is refused by name when an expression is parsed: parameters (@name), system properties other than
+// Everything else is refused by name when an expression is parsed: parameters without a value, system properties other than
 // [SystemProperties], and functions other than those above.
 package sqlrule

@@ -8,9 +8,10 @@ type Filter struct{ root node }
 // maxLength bounds an expression, as the service does.
 const maxLength = 1024
 
-// ParseFilter parses a filter. The error says where in the text the fault is, counted from 1, or what is not supported.
-func ParseFilter(s string) (Filter, error) {
-	p, err := parse(s)
+// ParseFilter parses a filter; parameters have the values of the names that begin with @. The error says where in the text
+// the fault is, counted from 1, or what is not supported.
+func ParseFilter(s string, parameters map[string]any) (Filter, error) {
+	p, err := parse(s, parameters)
 	if err != nil {
 		return Filter{}, err
 	}
@@ -24,7 +25,7 @@ func ParseFilter(s string) (Filter, error) {
 	return Filter{n}, nil
 }
 
-func parse(s string) (*parser, error) {
+func parse(s string, parameters map[string]any) (*parser, error) {
 	if len(s) > maxLength {
 		return nil, fmt.Errorf("the expression has %d characters; at most %d are allowed", len(s), maxLength)
 	}
@@ -32,7 +33,7 @@ func parse(s string) (*parser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &parser{tokens: all}, nil
+	return &parser{tokens: all, parameters: parameters}, nil
 }
 
 // Matches reports whether the filter is true for a message, and not false or unknown.
@@ -49,9 +50,10 @@ type unknown struct{}
 
 // A parser reads tokens one by one, by recursive descent: OR binds weakest, then AND, NOT, comparisons, sums and products.
 type parser struct {
-	tokens []token
-	next   int
-	depth  int
+	tokens     []token
+	parameters map[string]any
+	next       int
+	depth      int
 }
 
 func (p *parser) peek() token { return p.tokens[p.next] }

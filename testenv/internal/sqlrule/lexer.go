@@ -15,6 +15,7 @@ const (
 	quoted      // a name in brackets or double quotes, which is no keyword
 	text        // a text in single quotes
 	number
+	parameter // with its @
 	symbol
 )
 
@@ -68,13 +69,14 @@ func next(s string, at int) (token, int, error) {
 	case r == '[':
 		return delimited(rest, at, quoted, ']')
 	case unicode.IsLetter(r) || r == '_':
-		n := span(rest, func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) })
+		n := span(rest, inName)
 		return token{word, rest[:n], at}, n, nil
 	case '0' <= r && r <= '9':
 		n := numberLength(rest)
 		return token{number, rest[:n], at}, n, nil
 	case r == '@':
-		return token{}, 0, fmt.Errorf("at %d: parameters (@name) are not supported", at+1)
+		n := 1 + span(rest[1:], inName)
+		return token{parameter, rest[:n], at}, n, nil
 	}
 	for _, sym := range []string{"<>", "!=", ">=", "<=", "=", ">", "<", "+", "-", "*", "/", "%", "(", ")", ",", ".", ";"} {
 		if strings.HasPrefix(rest, sym) {
@@ -101,6 +103,8 @@ func delimited(s string, at int, k kind, last byte) (token, int, error) {
 	}
 	return token{}, 0, fmt.Errorf("at %d: %c is missing", at+1, last)
 }
+
+func inName(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 func span(s string, f func(rune) bool) int {
 	if i := strings.IndexFunc(s, func(r rune) bool { return !f(r) }); i >= 0 {

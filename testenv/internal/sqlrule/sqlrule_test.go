@@ -37,6 +37,8 @@ func (p properties) Remove(n sqlrule.Name) {
 	}
 }
 
+var parameters = map[string]any{"@color": "blue", "@amount": int64(40)}
+
 func sample() properties {
 	return properties{
 		user: map[string]any{
@@ -49,7 +51,7 @@ func sample() properties {
 
 func TestFilterSelectsWhatIsTrue(t *testing.T) {
 	for in, want := range map[string]bool{
-		"1=1": true, "1 = 0": false, "color = 'blue'": true, "COLOR='blue'": true, "user.color = 'Blue'": false, "color <> 'red'": true, "color != 'blue'": false,
+		"color = @color AND amount IN (1, @amount)": true, "color = @amount": false, "1=1": true, "1 = 0": false, "color = 'blue'": true, "COLOR='blue'": true, "user.color = 'Blue'": false, "color <> 'red'": true, "color != 'blue'": false,
 		"amount > 39 AND amount <= 40": true, "amount >= 41 OR amount < 40": false, "amount = 40.0": true, "rate*2 = 3": true, "amount + 2 * 3 = 46": true,
 		"(amount + 2) * 3 = 126": true, "-amount = -40": true, "- - amount = +40": true, "amount / 3 = 13": true, "amount % 7 = 5": true, "amount - 1 - 1 = 38": true,
 		"1e1 = 10": true, "0.5E-2 < 0.006": true, "paid = TRUE": true, "paid = false": false, "paid <> false": true,
@@ -63,7 +65,7 @@ func TestFilterSelectsWhatIsTrue(t *testing.T) {
 		"property('co' + 'lor') = 'blue'": true, "p('nothing') = 'blue'": false, "newid() = newid()": false, "NOT NOT color = 'blue'": true,
 		"color = 'red' OR color = 'blue' AND amount = 40": true, "(color = 'red' OR color = 'blue') AND amount = 41": false, "NOT (color = 'red' OR amount = 41)": true,
 	} {
-		f, err := sqlrule.ParseFilter(in)
+		f, err := sqlrule.ParseFilter(in, parameters)
 		require.NoError(t, err, in)
 		require.Equal(t, want, f.Matches(sample()), in)
 	}
@@ -76,12 +78,12 @@ func TestUnknownIsNeitherTrueNorFalse(t *testing.T) {
 		"none = NULL", "amount / 0 = 1", "amount % 0 = 1", "binary = 'x'", "color * 2 = 1", "amount LIKE '4%'", "p(1) = 1", "NOT amount NOT IN (nothing)",
 		"color LIKE 'b' ESCAPE 'ab'",
 	} {
-		f, err := sqlrule.ParseFilter(in)
+		f, err := sqlrule.ParseFilter(in, parameters)
 		require.NoError(t, err, in)
 		require.False(t, f.Matches(sample()), in)
 	}
 	for _, in := range []string{"nothing = 1 OR 1=1", "NOT (nothing = 1 AND 1=0)"} {
-		f, err := sqlrule.ParseFilter(in)
+		f, err := sqlrule.ParseFilter(in, parameters)
 		require.NoError(t, err, in)
 		require.True(t, f.Matches(sample()), in)
 	}
@@ -92,7 +94,7 @@ func TestWhatIsNotSupportedIsRefusedByName(t *testing.T) {
 		"":         "at 1: the name of a property is expected, not the end",
 		"color":    "a comparison is expected",
 		"TRUE":     "a comparison is expected",
-		"a = @p":   "at 5: parameters (@name) are not supported",
+		"a = @p":   "at 5: the parameter @p has no value",
 		"sys.X=1":  `the system property "X" is not supported; supported are ContentType`,
 		"my.x=1":   `the scope "my" is neither sys nor user`,
 		"a = f(1)": `the function "f" is not supported; supported are newid`, "newid(1) = 1": `")" is expected, not "1"`, "p() = 1": "the name of a property",
@@ -104,20 +106,20 @@ func TestWhatIsNotSupportedIsRefusedByName(t *testing.T) {
 		strings.Repeat("(", 100) + "1=1": "more than 64 parts are nested", strings.Repeat("NOT ", 100) + "1=1": "nested", strings.Repeat("-", 100) + "1=1": "nested",
 		"a = '" + strings.Repeat("x", 1024) + "'": "at most 1024",
 	} {
-		_, err := sqlrule.ParseFilter(in)
+		_, err := sqlrule.ParseFilter(in, parameters)
 		require.ErrorContains(t, err, want, in)
 	}
 	for in, want := range map[string]string{
 		"": "SET or REMOVE is expected", "DROP x": `SET or REMOVE is expected, not "DROP"`, "SET a": `"=" is expected`, "SET a = b = 1": `not "="`, "SET a = (b = 1)": "a value is expected",
 		"REMOVE": "the name of a property", "SET sys.Size = 1": "not supported", ";": "SET or REMOVE", "SET a = 'x": "missing",
 	} {
-		_, err := sqlrule.ParseAction(in)
+		_, err := sqlrule.ParseAction(in, parameters)
 		require.ErrorContains(t, err, want, in)
 	}
 }
 
 func TestActionChangesProperties(t *testing.T) {
-	a, err := sqlrule.ParseAction("SET color = 'red'; SET amount = amount + 2 SET sys.To = 'Store' + color; REMOVE rate; REMOVE sys.Label;; SET gone = nothing; SET id = newid(); SET paid = NULL")
+	a, err := sqlrule.ParseAction("SET color = 'red'; SET amount = amount + 2 SET sys.To = 'Store' + color; REMOVE rate; REMOVE sys.Label;; SET gone = nothing; SET id = newid(); SET paid = NULL", nil)
 	require.NoError(t, err)
 	m := sample()
 	a.Apply(m)
@@ -136,10 +138,10 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if p, err := sqlrule.ParseFilter(s); err == nil {
+		if p, err := sqlrule.ParseFilter(s, parameters); err == nil {
 			p.Matches(sample())
 		}
-		if a, err := sqlrule.ParseAction(s); err == nil {
+		if a, err := sqlrule.ParseAction(s, parameters); err == nil {
 			a.Apply(sample())
 		}
 	})

@@ -70,6 +70,12 @@ func (p *parser) primary() (node, error) {
 			return node{}, p.fault(t, "the number %s is too large", t.text)
 		}
 		return constant(v)
+	case t.kind == parameter:
+		v, ok := p.parameters[t.text]
+		if !ok {
+			return node{}, p.fault(t, "the parameter %s has no value", t.text)
+		}
+		return constant(v)
 	case t.is("true"), t.is("false"):
 		return constant(t.is("true"))
 	case t.is("null"):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -153,7 +154,12 @@ func partitionsOf(l layout, q JournalQuery) []string {
 // partitionTime bounds the reading of one partition.
 const partitionTime = 2 * time.Minute
 
-// newest reads one partition and returns the newest most entries that the query selects, or all when most is zero.
+// maxJournalPage is how many entries one answer holds at most.
+const maxJournalPage = 1000
+
+// newest reads one partition and returns the newest most entries that the query selects, or all when most is zero. One partition
+// is read from its newest entry on, and no further than it must be: _ts is indexed whatever the container's policy says
+// (https://learn.microsoft.com/azure/cosmos-db/index-policy). All partitions together have no such order.
 func (l *Journal) newest(ctx context.Context, sess *session, partition string, q JournalQuery, most int) ([]JournalEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, partitionTime)
 	defer cancel()
@@ -162,9 +168,16 @@ func (l *Journal) newest(ctx context.Context, sess *session, partition string, q
 		key = azcosmos.NewPartitionKeyString(partition)
 	}
 	text, parameters := queryText(q)
-	pager := sess.container.NewQueryItemsPager(text, key, &azcosmos.QueryOptions{QueryParameters: parameters})
+	options := azcosmos.QueryOptions{QueryParameters: parameters}
+	ordered := partition != "" && most > 0
+	if ordered {
+		text += " ORDER BY c._ts DESC"
+		options.PageSizeHint = int32(min(most+1, maxJournalPage))
+	}
+	pager := sess.container.NewQueryItemsPager(text, key, &options)
 	var found []JournalEntry
-	for pager.More() {
+	last := int64(math.MinInt64) // older entries than this are not among the newest
+	for older := true; older && pager.More(); {
 		page, err := pager.NextPage(ctx)
 		if err != nil {
 			a := answerTo(err)
@@ -174,13 +187,21 @@ func (l *Journal) newest(ctx context.Context, sess *session, partition string, q
 			var d struct {
 				ID      string          `json:"id"`
 				At      time.Time       `json:"at"`
+				Second  int64           `json:"_ts"`
 				Content json.RawMessage `json:"deadLetterAction"`
 			}
 			if err := json.Unmarshal(item, &d); err != nil {
 				return nil, fmt.Errorf("cosmosstore: a journal entry cannot be read: %w", err)
 			}
+			if d.Second < last {
+				older = false
+				break
+			}
 			if q.covers(d.At) {
 				found = append(found, JournalEntry{ID: strings.TrimPrefix(d.ID, actionIDPrefix), At: d.At, Content: d.Content})
+			}
+			if ordered && len(found) >= most {
+				last = d.Second // others of the same second may be newer
 			}
 		}
 	}
@@ -191,7 +212,7 @@ func (l *Journal) newest(ctx context.Context, sess *session, partition string, q
 	return found, nil
 }
 
-// queryText lets the service leave out what is not asked for. It asks for no order, since nothing is indexed.
+// queryText lets the service leave out what is not asked for. It asks for no order, since no member is indexed.
 func queryText(q JournalQuery) (string, []azcosmos.QueryParameter) {
 	var text strings.Builder
 	text.WriteString("SELECT * FROM c WHERE c.type = @type")

@@ -58,6 +58,27 @@ func TestRecordsOfActionsComeBackNewestFirst(t *testing.T) {
 	}
 }
 
+func TestTheNewestRecordsAreFoundWithoutReadingTheWholeDay(t *testing.T) {
+	inBubble(t, setup{}, func(e *env) {
+		l := e.store.Journal()
+		from := time.Now()
+		for n := range 120 {
+			require.NoError(t, l.Append(e.ctx(), entry(n, "done", time.Now())))
+			time.Sleep(100 * time.Millisecond)
+		}
+		before := e.requests(history.QueryDocuments)
+		var numbers []string
+		for _, j := range all(t, l.Entries(e.ctx(), cosmosstore.JournalQuery{From: from, Most: 15})) {
+			numbers = append(numbers, j.ID)
+		}
+		require.Len(t, numbers, 15)
+		require.Equal(t, "A119-done", numbers[0], "entries of one second are in order, too")
+		require.Equal(t, "A105-done", numbers[14])
+		require.LessOrEqual(t, e.requests(history.QueryDocuments)-before, 3, "the next day, and at most two answers of this one")
+		require.Len(t, all(t, l.Entries(e.ctx(), cosmosstore.JournalQuery{From: from})), 120)
+	})
+}
+
 func TestARecordIsWrittenOnceWhateverBecomesOfItsAnswer(t *testing.T) {
 	for name, rule := range map[string]*fault.Rule{
 		"the answer is lost":  fault.On(history.CreateDocument).After(fault.DropReply()),

@@ -204,7 +204,7 @@ func changed(c Command, v Verdict) bool {
 	if want == "" || want == v.Kind {
 		return false
 	}
-	return c.Action != Reprocess || want != NeverApplied || v.Kind != AlreadyApplied
+	return c.Action != Reprocess || want != NeverApplied || !v.Kind.processed()
 }
 
 // otherContent reports whether a step was planned for another message than the one that lies there. The broker does not
@@ -234,6 +234,8 @@ func (r *Reviewer) process(ctx context.Context, l *DeadLetter, out Outcome) (Out
 	switch {
 	case result.Committed() && (result.Judgement == worker.Duplicate || result.Judgement == worker.Redelivered):
 		return out.with(Duplicate, ""), true
+	case result.Judgement == worker.Stale:
+		return out.with(Outdated, "An equal or newer version is stored, so that nothing but the record of this message was committed."), true
 	case result.Committed():
 		return out.with(Applied, ""), true
 	case result.Cause == worker.CauseIgnored:
@@ -281,7 +283,7 @@ func (r *Reviewer) finish(ctx context.Context, e Entry, out Outcome, remove remo
 
 func leftDetail(r Result, where string, err error) string {
 	done := map[Result]string{
-		Applied: "The documents are stored", Duplicate: "The documents were stored before", Resubmitted: "The copy is sent", Discarded: "Nothing else was to be done",
+		Applied: "The documents are stored", Duplicate: "The documents were stored before", Outdated: "Its record is stored", Resubmitted: "The copy is sent", Discarded: "Nothing else was to be done",
 	}[r]
 	return fmt.Sprintf("%s, but the dead letter %s (%v). Do it again: that only finishes.", done, where, err)
 }

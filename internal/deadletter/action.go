@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/internal/messagejson"
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // An Action is what a person can have done with a dead letter.
@@ -69,7 +70,7 @@ func ParseTTL(text string) (time.Duration, error) {
 // First returns the action that a verdict suggests.
 func (v Verdict) First() Action {
 	switch v.Kind {
-	case AlreadyApplied:
+	case AlreadyApplied, Stale:
 		return Discard
 	case NeverApplied:
 		return Reprocess
@@ -112,8 +113,8 @@ func OfferOf(a Action, l *DeadLetter, v Verdict, s Settings, c Choice, now time.
 func offerReprocess(v Verdict) Offer {
 	o := Offer{Action: Reprocess, Label: "Reprocess in place", Sentence: "Runs the worker's own steps on this dead letter: its documents are stored under the same rules, and the dead letter is removed when they are. Nothing is sent."}
 	switch v.Kind {
-	case AlreadyApplied:
-		o.Sentence = "Runs the worker's own steps again, which recognise the stored documents, store nothing, and remove the dead letter."
+	case AlreadyApplied, Stale:
+		o.Sentence = "Runs the worker's own steps again, which recognise what is stored, store nothing, and remove the dead letter."
 	case KeyForgotten:
 		o.Warning = forgottenWarning(v)
 	case NeverApplied:
@@ -128,6 +129,8 @@ func offerDiscard(v Verdict) Offer {
 	switch v.Kind {
 	case AlreadyApplied:
 		o.Label, o.Sentence = "Discard as duplicate", "Removes the dead letter. The documents that are stored stay as they are."
+	case Stale:
+		o.Label, o.Sentence = "Discard as stale", "Removes the dead letter. A newer version is stored and stays."
 	case Conflict:
 		o.Label, o.Sentence = "Keep what is stored", "Removes the dead letter. The stored documents stay as they are, and what this message says instead is gone."
 		o.Warning = "Whatever only this message says is lost. Export it first if anybody may ask."
@@ -136,7 +139,7 @@ func offerDiscard(v Verdict) Offer {
 	case OtherProgram:
 		o.Warning = "Only " + v.Program + " can tell whether it was applied, so it may be lost for good. Export it first."
 	case Undecided:
-		o.Refused = "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
+		o.Refused = staysSentence(v, "")
 	default:
 		o.Warning = "Nobody can tell that this message was applied, so it may be lost for good. Export it first if anybody may ask."
 	}
@@ -168,7 +171,10 @@ func staysSentence(v Verdict, doing string) string {
 	case OtherSettings:
 		return doing + " could store its documents a second time. " + v.Detail
 	case Undecided:
-		return "Nobody knows whether the message was applied: the store gave no answer. Try again when it does."
+		if v.Reason == reason.StoredRecordUnknown {
+			return v.undecided() + " " + v.Detail
+		}
+		return v.undecided() + " Try again when it does."
 	}
 	return ""
 }

@@ -82,12 +82,14 @@ func (c Command) of(s PlanStep) Command {
 // A Result is what came of a command.
 type Result string
 
-// The results. Only the first four mean that the dead letter is removed.
+// The results. Only the first five mean that the dead letter is removed.
 const (
 	// Applied: the documents were stored now.
 	Applied Result = "applied"
 	// Duplicate: the documents were stored before.
 	Duplicate Result = "duplicate"
+	// Outdated: it was processed and changed nothing, since an equal or newer version is stored.
+	Outdated Result = "stale"
 	// Resubmitted: the broker has taken a copy.
 	Resubmitted Result = "resubmitted"
 	// Discarded: the dead letter was removed.
@@ -116,7 +118,7 @@ const (
 
 // Removed reports whether the dead letter is known to be removed by this action.
 func (r Result) Removed() bool {
-	return r == Applied || r == Duplicate || r == Resubmitted || r == Discarded
+	return r == Applied || r == Duplicate || r == Outdated || r == Resubmitted || r == Discarded
 }
 
 // An Outcome says what came of a command for one message.

@@ -24,7 +24,7 @@ const (
 // when it has none, in the order of paths and bounded in number and length. It is empty when the verdict says that the two
 // are equal, and when there is nothing to compare.
 func (i Item) Changes() []Change {
-	if i.Stored == nil || i.Content == nil || i.Verdict.Kind == AlreadyApplied {
+	if i.Stored == nil || i.Content == nil || i.Verdict.Kind.processed() {
 		return nil
 	}
 	var out []Change

@@ -1,13 +1,17 @@
 package deadletter
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // A Fact is something that a message says of itself besides its MessageId, body and application properties. Its value is safe
 // to show.
 type Fact struct{ Name, Value string }
 
-// Facts returns what is known, in the order in which people read it, and leaves out what the message does not say.
-func (l *DeadLetter) Facts() []Fact {
+// Facts returns what is known, in the order in which people read it, and leaves out what the message does not say. A message of
+// another queue than the one that is given was forwarded.
+func (l *DeadLetter) Facts(queue string) []Fact {
 	var out []Fact
 	add := func(name, value string) {
 		if value != "" {
@@ -35,7 +39,9 @@ func (l *DeadLetter) Facts() []Fact {
 	if at, ok := l.expiresAt(); ok {
 		add("Expires", stamp(at))
 	}
-	add("Forwarded from", l.Source())
+	if source := propertyText(l.Message.Annotations[annotationSource]); !strings.EqualFold(source, queue) {
+		add("Forwarded from", source)
+	}
 	return out
 }
 

@@ -72,7 +72,7 @@ func (l *DeadLetter) contains(text string) bool {
 	}
 	id, _ := l.MessageID()
 	texts := []string{id}
-	for _, f := range l.Facts() {
+	for _, f := range l.Facts("") {
 		texts = append(texts, f.Value)
 	}
 	for name, v := range l.Message.ApplicationProperties {

@@ -98,9 +98,6 @@ func propertyText(v any) string {
 	return Value(v)
 }
 
-// Source returns the entity from which the message was forwarded here, usually empty.
-func (l *DeadLetter) Source() string { return propertyText(l.Message.Annotations[annotationSource]) }
-
 // Deliveries returns how many deliveries of the message ended without success.
 func (l *DeadLetter) Deliveries() uint32 {
 	if l.Message.Header == nil {

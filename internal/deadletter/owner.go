@@ -145,7 +145,7 @@ func refuseOwner(a Action, l *DeadLetter, v Verdict, s Settings, c Choice) strin
 			why += fmt.Sprintf("  or, to discard it unread: --program %s --i-know", Visible(v.Program))
 		}
 		return why
-	case v.Doubt != "" && !c.UnknownProgram && (a != Discard || v.Kind == AlreadyApplied):
+	case v.Doubt != "" && !c.UnknownProgram && (a != Discard || v.Kind.processed()):
 		return fmt.Sprintf("%s If it is a message of %s, add --accept-unknown-program; if not, use the review of its own program.", v.Doubt, s.Program)
 	}
 	return ""

@@ -11,7 +11,7 @@ import (
 // Planning says what a plan is to contain.
 type Planning struct {
 	Filter Filter
-	// Action is what is to be done with every message that the filter selects. Empty chooses by verdict: what was applied is
+	// Action is what is to be done with every message that the filter selects. Empty chooses by verdict: what was processed is
 	// discarded, what was never applied is reprocessed, and everything else is left for a person to decide.
 	Action Action
 	Choice Choice
@@ -103,7 +103,7 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 	action := p.Action
 	if action == "" {
 		switch item.Verdict.Kind {
-		case AlreadyApplied:
+		case AlreadyApplied, Stale:
 			action = Discard
 		case NeverApplied:
 			if action = Reprocess; item.DeadLetter.Reason() == reason.DocumentConflict {

@@ -24,8 +24,8 @@ func refuseResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Tim
 	if why := staysSentence(v, "Sending it again"); why != "" {
 		return why
 	}
-	if v.Kind == AlreadyApplied {
-		return "Sending it again is of no use: it was applied, and the worker would only recognise it. Discard the dead letter."
+	if v.Kind.processed() {
+		return "Sending it again is of no use: it was processed, and the worker would only recognise it. Discard the dead letter."
 	}
 	if s.Forwarded {
 		return "It was forwarded to " + s.Queue + ", and a copy would only be sent there again. Reprocess it in place, or export it and import it into its own queue."

@@ -244,8 +244,11 @@ func (r *Reviewer) Examine(ctx context.Context, l *DeadLetter) Item {
 			item.parameters = e.Fingerprint.Parameters
 		}
 	}
-	if item.Stored != nil {
+	switch {
+	case item.Stored != nil:
 		item.Absence = ""
+	case result.Outcome.Existing != nil:
+		item.Absence = "The record of its key is stored by itself, and holds no document."
 	}
 	return item
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/orderworker/orderworker/worker/reason"
 )
 
 // Meaning says in a sentence or two what the verdict means.
@@ -13,6 +15,8 @@ func (v Verdict) meaning() string {
 	switch v.Kind {
 	case AlreadyApplied:
 		return "This message was applied: equal content is stored under its key" + v.since() + "."
+	case Stale:
+		return "This message was processed" + v.since() + " and changed nothing, since an equal or newer version was stored. Its record says so."
 	case NeverApplied:
 		return "This message was not applied: nothing is stored under its key."
 	case Conflict:
@@ -35,7 +39,15 @@ func (v Verdict) meaning() string {
 	case Unreadable:
 		return "The worker cannot read this message (" + v.Reason + "), so it can neither apply it nor compare it with what is stored. " + v.Detail
 	}
-	return "Nobody knows whether this message was applied: the store gave no answer. " + v.Detail
+	return v.undecided() + " " + v.Detail
+}
+
+// undecided says why nobody knows.
+func (v Verdict) undecided() string {
+	if v.Reason == reason.StoredRecordUnknown {
+		return "Nobody can tell here whether this message was applied: what is stored under its key cannot be read."
+	}
+	return "Nobody knows whether this message was applied: the store gave no answer."
 }
 
 func (v Verdict) since() string {

@@ -19,6 +19,8 @@ const (
 	NeverApplied Kind = "never-applied"
 	// AlreadyApplied: equal content is stored.
 	AlreadyApplied Kind = "already-applied"
+	// Stale: the message was processed, and changed nothing since an equal or newer version was stored.
+	Stale Kind = "stale"
 	// Conflict: other content is stored under the key.
 	Conflict Kind = "conflict"
 	// KeyForgotten: nothing is stored, but something may have been, longer ago than keys are remembered.
@@ -39,9 +41,12 @@ const (
 	Undecided Kind = "undecided"
 )
 
+// processed reports whether the message is known to have been processed: reprocessing it changes nothing.
+func (k Kind) processed() bool { return k == AlreadyApplied || k == Stale }
+
 // Kinds returns every kind in the order in which a list shows them.
 func Kinds() []Kind {
-	return []Kind{NeverApplied, AlreadyApplied, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
+	return []Kind{NeverApplied, AlreadyApplied, Stale, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
 }
 
 // ParseKind reads a kind as a person types it.
@@ -114,6 +119,8 @@ type Verdict struct {
 	Program string
 	// Doubt says why it is not known whether the message belongs to this program; empty when nothing speaks against it.
 	Doubt string
+	// Outcome is the small JSON text that the handler had recorded for the message, nil when there is none.
+	Outcome []byte
 	// Retry tells that the store could not be reached, so that asking again may help.
 	Retry bool
 	// RetryAfter is how long the store asked to wait.
@@ -138,7 +145,7 @@ func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
 		v.ArrivedHash = r.Commit.Fingerprint.Hash
 	}
 	if e := r.Outcome.Existing; e != nil {
-		v.CommittedAt, v.MissingParts = e.CommittedAt, e.MissingParts
+		v.CommittedAt, v.MissingParts, v.Outcome = e.CommittedAt, e.MissingParts, e.Outcome
 		if e.Fingerprint != nil {
 			v.StoredHash = e.Fingerprint.Hash
 		}
@@ -162,7 +169,10 @@ func Decide(l *DeadLetter, r worker.Result, s Settings, now time.Time) Verdict {
 
 func kindOf(r worker.Result) Kind {
 	switch r.Judgement {
-	case worker.Created, worker.Own, worker.Redelivered, worker.Duplicate:
+	case worker.Created, worker.Own, worker.Redelivered, worker.Duplicate, worker.Stale:
+		if r.Judgement == worker.Stale || r.Outcome.Existing != nil && r.Outcome.Existing.Stale {
+			return Stale
+		}
 		return AlreadyApplied
 	case worker.Conflict:
 		return Conflict

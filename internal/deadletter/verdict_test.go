@@ -45,6 +45,20 @@ func judged(j worker.Judgement) worker.Result {
 	}
 }
 
+func stale(j worker.Judgement) worker.Result {
+	r := judged(j)
+	r.Outcome.Existing.Stale = true
+	return r
+}
+
+func TestARecordThatCannotBeReadIsNotTakenForAStoreThatIsSilent(t *testing.T) {
+	v := deadletter.Verdict{Kind: deadletter.Undecided, Reason: reason.StoredRecordUnknown, Detail: "Process it with that version."}
+	require.NotContains(t, v.Meaning(), "no answer")
+	for _, o := range deadletter.Offers(messageOf(noon, nil), v, deadletter.Settings{}, deadletter.Choice{}, noon) {
+		require.Contains(t, o.Refused, "Process it with that version.")
+	}
+}
+
 func TestDecide(t *testing.T) {
 	nothing := worker.Result{Admitted: true, Commit: worker.Commit{Fingerprint: fingerprint.Fingerprint{Hash: "configured"}}}
 	hour := deadletter.Settings{KeyMemory: time.Hour}
@@ -56,6 +70,10 @@ func TestDecide(t *testing.T) {
 		want    deadletter.Kind
 	}{
 		{"equal content is stored", messageOf(noon, nil), judged(worker.Duplicate), hour, deadletter.AlreadyApplied},
+		{"equal content was stale", messageOf(noon, nil), stale(worker.Duplicate), hour, deadletter.Stale},
+		{"an earlier delivery was stale", messageOf(noon, nil), stale(worker.Redelivered), hour, deadletter.Stale},
+		{"other content was stale", messageOf(noon, nil), stale(worker.Conflict), hour, deadletter.Conflict},
+		{"a record of a later version is stored", messageOf(noon, nil), worker.Result{Admitted: true, Cause: worker.CauseUncertain, Judgement: worker.UnknownRecord, Reason: reason.StoredRecordUnknown}, hour, deadletter.Undecided},
 		{"other content is stored", messageOf(noon, nil), judged(worker.Conflict), hour, deadletter.Conflict},
 		{"documents are missing", messageOf(noon, nil), judged(worker.Incomplete), hour, deadletter.Incomplete},
 		{"what is stored has no hash", messageOf(noon, nil), judged(worker.HashMissing), hour, deadletter.HashMissing},
@@ -102,6 +120,14 @@ func TestAConflictOfWhatCannotBeHashedAlikeHasNoHashOfItsOwn(t *testing.T) {
 	require.Empty(t, v.ArrivedHash, "a hash by another parameters says nothing beside the stored one")
 }
 
+func TestOnlyAMessageOfAnotherQueueWasForwarded(t *testing.T) {
+	l := messageOf(noon, nil)
+	for source, want := range map[string][]deadletter.Fact{"": nil, "Orders": nil, "returns": {{Name: "Forwarded from", Value: "returns"}}} {
+		l.Message.Annotations["x-opt-deadletter-source"] = source
+		require.Equal(t, want, l.Facts("orders"), source)
+	}
+}
+
 func TestADamagedMessageIsUnreadableWhateverIsStored(t *testing.T) {
 	l := messageOf(noon, nil)
 	l.Damage = []string{"application properties: decimal128 not implemented"}
@@ -120,6 +146,7 @@ func TestOffersByVerdict(t *testing.T) {
 	}{
 		deadletter.NeverApplied:   {re, nil, []deadletter.Action{drop}},
 		deadletter.AlreadyApplied: {drop, []deadletter.Action{send}, nil},
+		deadletter.Stale:          {drop, []deadletter.Action{send}, nil},
 		deadletter.Conflict:       {deadletter.Compare, []deadletter.Action{re, send}, []deadletter.Action{drop}},
 		deadletter.KeyForgotten:   {deadletter.Export, nil, []deadletter.Action{re, send, drop}},
 		deadletter.Incomplete:     {deadletter.Compare, []deadletter.Action{re, send}, []deadletter.Action{drop}},
@@ -150,7 +177,7 @@ func TestOffersByVerdict(t *testing.T) {
 			}
 		})
 	}
-	require.Len(t, deadletter.Kinds(), 11)
+	require.Len(t, deadletter.Kinds(), 12)
 }
 
 func TestKindsAreReadAsTheyAreWritten(t *testing.T) {

@@ -54,10 +54,15 @@ func (s *Server) explain(err error) string {
 	return s.options.Explain(err).Error()
 }
 
+// choice reads the two boxes that a form may have.
+func choice(r *http.Request) deadletter.Choice {
+	return deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes", UnknownProgram: r.PostForm.Get("unknown") == "yes"}
+}
+
 // command reads the part that the forms of all actions have.
 func (s *Server) command(w http.ResponseWriter, r *http.Request, action string) (deadletter.Command, bool) {
 	a, known := deadletter.ParseAction(action)
-	c := deadletter.Command{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), deadletter.MaxWhy), Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
+	c := deadletter.Command{Action: a, Why: deadletter.Clip(r.PostForm.Get("why"), deadletter.MaxWhy), Choice: choice(r)}
 	c.Actor, _ = s.guard.actor(r)
 	switch {
 	case !known:

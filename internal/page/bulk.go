@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func (s *Server) makePlan(w http.ResponseWriter, r *http.Request) {
 		}
 		f = deadletter.Filter{Sequences: f.Sequences, FirstSequence: slices.Min(f.Sequences), LastSequence: slices.Max(f.Sequences)}
 	}
-	p := deadletter.Planning{Filter: f, Choice: deadletter.Choice{Acknowledged: r.PostForm.Get("acknowledged") == "yes"}}
+	p := deadletter.Planning{Filter: f, Choice: choice(r)}
 	if text := r.PostForm.Get("action"); text != "" {
 		if p.Action, ok = deadletter.ParseAction(text); !ok {
 			s.fail(w, r, http.StatusBadRequest, "There is no such action.")
@@ -71,6 +72,37 @@ func (s *Server) planFile(w http.ResponseWriter, r *http.Request) {
 	}
 	attach(w, "application/x-ndjson", "plan-"+j.ID+".jsonl")
 	_ = j.Plan.Write(w) // the browser may be gone
+}
+
+// Discards reports whether the plan discards anything.
+func (j job) Discards() bool {
+	return slices.ContainsFunc(j.Steps, func(s deadletter.PlanStep) bool { return s.Action == deadletter.Discard })
+}
+
+// discards hands out the messages that a plan discards, as far as they are still there.
+func (s *Server) discards(w http.ResponseWriter, r *http.Request) {
+	j, ok := s.findJob(w, r)
+	if !ok || len(j.Steps) == 0 {
+		return
+	}
+	wanted := map[int64]bool{}
+	for _, step := range j.Steps {
+		wanted[step.Sequence] = step.Action == deadletter.Discard
+	}
+	attach(w, "application/x-ndjson", "discarded-"+j.ID+".jsonl")
+	for messages, err := range s.options.Reviewer.Pages(r.Context(), j.Steps[0].Sequence, j.Steps[len(j.Steps)-1].Sequence) {
+		for _, l := range messages {
+			var line []byte
+			if wanted[l.Sequence] && err == nil {
+				line, err = deadletter.ExportLine(l)
+				_, _ = w.Write(append(line, '\n'))
+			}
+		}
+		if err != nil {
+			_, _ = fmt.Fprintln(w, "The download broke off here: "+s.explain(err)) // which import refuses
+			return
+		}
+	}
 }
 
 // The bounds of the rate that the form takes.

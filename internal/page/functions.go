@@ -52,7 +52,7 @@ func plural(n int, noun string) string {
 // what says in words what a result means.
 func what(r deadletter.Result) string {
 	words := map[deadletter.Result]string{
-		deadletter.Applied: "applied now", deadletter.Duplicate: "was applied before, removed", deadletter.Resubmitted: "sent again, removed",
+		deadletter.Applied: "applied now", deadletter.Duplicate: "was applied before, removed", deadletter.Outdated: "was stale, removed", deadletter.Resubmitted: "sent again, removed",
 		deadletter.Discarded: "removed", deadletter.Skipped: "skipped: something else is true now", deadletter.Refused: "refused",
 		deadletter.Rejected: "the worker did not apply it", deadletter.Absent: "was gone already", deadletter.Locked: "held by somebody else",
 		deadletter.StoreDown: "the store cannot be used now", deadletter.Broken: "failed, nothing removed", deadletter.Uncertain: "not known whether removed",

@@ -29,6 +29,8 @@ type listPage struct {
 	Err   string
 	// Actions are those that would not be refused for each of the rows.
 	Actions []deadletter.Offer
+	// Doubt tells that nobody knows of one of the rows to which program it belongs.
+	Doubt bool
 	// UnderWay are the plans that are being made or applied.
 	UnderWay []job
 }
@@ -87,7 +89,8 @@ func (s *Server) addRow(p *listPage, item deadletter.Item) {
 	settings, now := s.options.Reviewer.Settings(), time.Now()
 	row := listRow{Item: item, Notices: deadletter.Notices(item.DeadLetter, settings, now)}
 	row.ID, _ = item.DeadLetter.MessageID()
-	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, settings, deadletter.Choice{}, now) {
+	p.Doubt = p.Doubt || item.Verdict.Doubt != ""
+	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, settings, deadletter.Choice{UnknownProgram: true}, now) {
 		known := slices.ContainsFunc(p.Actions, func(a deadletter.Offer) bool { return a.Action == o.Action })
 		if o.Refused == "" && !known {
 			p.Actions = append(p.Actions, o)

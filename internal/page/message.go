@@ -44,8 +44,9 @@ type offer struct {
 	deadletter.Offer
 	Sequence int64
 	Verdict  deadletter.Kind
-	// NeedsTTL tells that the form must ask for a time to live.
-	NeedsTTL bool
+	// NeedsTTL tells that the form must ask for a time to live, and NeedsProgram that somebody must say that the message belongs to
+	// this program.
+	NeedsTTL, NeedsProgram bool
 	// Main tells that this is the one to show first: the recommended action, or the first that is not refused.
 	Main bool
 }
@@ -87,7 +88,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) {
 	l := item.DeadLetter
 	p := messagePage{
 		Item: item, Notices: deadletter.Notices(l, s.options.Reviewer.Settings(), time.Now()), Body: deadletter.BodyOf(l.Message, shownBody),
-		Changes: item.Changes(), Next: s.next(r.Context(), l.Sequence), Facts: l.Facts(), Offers: s.offers(item),
+		Changes: item.Changes(), Next: s.next(r.Context(), l.Sequence), Facts: l.Facts(s.options.Reviewer.Settings().Queue), Offers: s.offers(item),
 		UnderWay: s.jobs.underWay(),
 	}
 	p.ID, _ = l.MessageID()
@@ -125,18 +126,20 @@ func (s *Server) next(ctx context.Context, sequence int64) int64 {
 	return 0
 }
 
-// offers returns what can be done with a message. Where only a new time to live stands in the way of a resubmit, its form
-// asks for one.
+// offers returns what can be done with a message. Where only a time to live is missing, or the word of a person that the message
+// belongs to this program, the form asks for it.
 func (s *Server) offers(item deadletter.Item) []offer {
 	settings, now := s.options.Reviewer.Settings(), time.Now()
 	var out []offer
 	main := false
 	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, settings, deadletter.Choice{}, now) {
 		next := offer{Offer: o, Sequence: item.DeadLetter.Sequence, Verdict: item.Verdict.Kind}
-		if o.Action == deadletter.Resubmit && o.Refused != "" {
-			renewed := deadletter.OfferOf(o.Action, item.DeadLetter, item.Verdict, settings, deadletter.Choice{NewTTL: time.Hour}, now)
-			if renewed.Refused == "" {
-				next.Offer, next.NeedsTTL = renewed, true
+		for _, c := range []deadletter.Choice{{NewTTL: time.Hour}, {UnknownProgram: true}, {NewTTL: time.Hour, UnknownProgram: true}} {
+			if next.Refused == "" {
+				break
+			}
+			if again := deadletter.OfferOf(o.Action, item.DeadLetter, item.Verdict, settings, c, now); again.Refused == "" {
+				next.Offer, next.NeedsTTL, next.NeedsProgram = again, c.NewTTL > 0, c.UnknownProgram
 			}
 		}
 		next.Main = !main && next.Refused == ""

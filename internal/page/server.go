@@ -90,6 +90,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("POST /plans", s.makePlan)
 	s.mux.HandleFunc("GET /jobs/{id}", s.job)
 	s.mux.HandleFunc("GET /jobs/{id}/plan.jsonl", s.planFile)
+	s.mux.HandleFunc("GET /jobs/{id}/discarded.jsonl", s.discards)
 	s.mux.HandleFunc("POST /jobs/{id}/apply", s.applyPlan)
 	s.mux.HandleFunc("POST /jobs/{id}/stop", s.stopJob)
 	s.mux.HandleFunc("GET /history", s.history)

@@ -71,7 +71,7 @@ func startWith(t *testing.T, kept *memoryLedger, ledger deadletter.Ledger, chang
 		return worker.Create(worker.Document{Type: "order", Content: m.Body}), nil
 	}))
 	require.NoError(t, err)
-	w.review = deadletter.NewReviewer(b, w.pipeline, ledger, deadletter.Settings{Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})
+	w.review = deadletter.NewReviewer(b, w.pipeline, ledger, deadletter.Settings{Program: "orderworker", Queue: "orders", Duplicates: deadletter.DuplicateDetection{Known: true}})
 	w.site = httptest.NewUnstartedServer(nil)
 	o := page.Options{Reviewer: w.review, Ledger: w.ledger, Hosts: []string{w.site.Listener.Addr().String()}, Write: true, Actor: "ann"}
 	o.Announce = func(path string) {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ func diff(sys system, item deadletter.Item, output string) error {
 	case item.Verdict.Kind == deadletter.Undecided:
 		return fmt.Errorf("%s", item.Verdict.Meaning())
 	case item.Stored == nil || item.Content == nil:
-		return withCode(exitAbsent, fmt.Errorf("there is nothing to compare with: %s", deadletter.Visible(item.Verdict.Meaning())))
+		return withCode(exitAbsent, fmt.Errorf("there is nothing to compare with: %s", deadletter.Visible(strings.TrimSpace(item.Verdict.Meaning()+" "+item.Absence))))
 	}
 	if why := item.Incomparable(); why != "" {
 		return withCode(exitAbsent, fmt.Errorf("nobody can tell whether the two are the same: %s", deadletter.Visible(why)))

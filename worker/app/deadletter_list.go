@@ -297,6 +297,7 @@ type messageJSON struct {
 	StoredHash  string              `json:"storedHash,omitempty"`
 	ArrivedHash string              `json:"arrivedHash,omitempty"`
 	CommittedAt time.Time           `json:"committedAt,omitzero"`
+	Outcome     json.RawMessage     `json:"outcome,omitempty"`
 	Differences []deadletter.Change `json:"differences,omitempty"`
 	First       deadletter.Action   `json:"firstAction"`
 	Notices     []string            `json:"notices,omitempty"`
@@ -329,7 +330,7 @@ func (r *review) describe(item deadletter.Item) messageJSON {
 		Sequence: l.Sequence, MessageID: id, Key: item.Key, DocumentID: item.DocumentID, EnqueuedAt: l.EnqueuedAt,
 		Reason: l.Reason(), Description: l.Description(), Deliveries: l.Deliveries(), Bytes: len(l.Encoded),
 		Verdict: v.Kind, Meaning: v.Meaning(), StoredHash: v.StoredHash, ArrivedHash: v.ArrivedHash, CommittedAt: v.CommittedAt,
-		First: v.First(),
+		First: v.First(), Outcome: v.Outcome,
 	}
 	out.Program, _ = l.Program()
 	for _, n := range deadletter.Notices(l, r.Settings(), now) {

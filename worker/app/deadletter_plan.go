@@ -100,7 +100,7 @@ func describePlan(out io.Writer, program string, s deadletter.PlanSummary, file 
 	}
 	fmt.Fprintf(out, "%d of %d dead letters are in the plan. Nothing was done.\n", s.Steps, s.Seen)
 	for _, c := range s.Counts {
-		if c.Action == deadletter.Discard && c.LeftOut == "" && c.Verdict != deadletter.AlreadyApplied {
+		if c.Action == deadletter.Discard && c.LeftOut == "" && c.Verdict != deadletter.AlreadyApplied && c.Verdict != deadletter.Stale {
 			fmt.Fprintf(out, "What is discarded is gone. To keep it first:  %s deadletter export --verdict %s --file kept-%s.jsonl\n", program, c.Verdict, c.Verdict)
 		}
 	}

@@ -80,7 +80,7 @@ func (r *review) describeWhole(item deadletter.Item) messageJSON {
 	for name, v := range item.DeadLetter.Message.ApplicationProperties {
 		out.Properties[name] = deadletter.Value(v)
 	}
-	for _, f := range item.DeadLetter.Facts() {
+	for _, f := range item.DeadLetter.Facts(r.config.queue) {
 		out.Facts = append(out.Facts, factJSON{f.Name, f.Value})
 	}
 	content, _ := item.DeadLetter.Content()
@@ -135,7 +135,7 @@ func (r *review) showFacts(out io.Writer, item deadletter.Item) {
 	if d := l.Description(); d != "" {
 		fact("description", "%s", d)
 	}
-	for _, f := range l.Facts() {
+	for _, f := range l.Facts(r.config.queue) {
 		fact(strings.ToLower(f.Name), "%s", f.Value)
 	}
 	if name, version := l.Program(); name != "" {
@@ -149,6 +149,9 @@ func (r *review) showFacts(out io.Writer, item deadletter.Item) {
 		if h.hash != "" {
 			fact(h.name, "%s", h.hash)
 		}
+	}
+	if v.Outcome != nil {
+		fact("recorded outcome", "%s", v.Outcome)
 	}
 	for _, d := range l.Damage {
 		fact("cannot be read", "%s", d)

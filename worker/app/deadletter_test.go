@@ -149,6 +149,7 @@ func TestWhatMessagesCarryDoesNothingToATerminal(t *testing.T) {
 		require.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f-\x{9f}]|\p{Cf}`, stdout+stderr, "%v", args)
 	}
 	require.Contains(t, d.ok("show", "4"), `\x1b[2J`)
+	require.NotContains(t, d.ok("show", "4"), "forwarded from", "it lies where it was dead-lettered")
 }
 
 func TestShowSaysWhatItMeansAndWhatEachActionWouldDo(t *testing.T) {

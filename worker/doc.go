@@ -26,7 +26,7 @@
 //
 // It rests on one thing: the store creates the inbox record of a key if and only if there is none. Everything else here
 // may be lost, repeated or late. A message is completed for [CauseCommitted], to which every way leads through [Judge], or for
-// [CauseIgnored], when the handler said that it stands for nothing. The first writer of a key wins; other content under the key
+// [CauseIgnored], when the handler ignored the message. The first writer of a key wins; other content under the key
 // is a conflict, no matter which was first at the broker.
 //
 // A process that has committed nothing yet has proven nothing: it has one message in process at a time until the first commit,

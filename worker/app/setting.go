@@ -101,7 +101,7 @@ func yesNo(field *bool) kind {
 	})
 }
 
-// word is a kind that takes one of some words, and parse what it stands for.
+// word is a kind that takes one of some words, of which parse makes the value.
 func word[T any](field *T, parse func(string) (T, error), words ...string) kind {
 	return parsed(strings.Join(words, "|"), field, func(v string) (T, error) {
 		if !slices.Contains(words, v) {

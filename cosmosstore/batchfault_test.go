@@ -142,10 +142,10 @@ func TestABatchThatIsNotAtomicIsNeverCalledADuplicate(t *testing.T) {
 	t.Run("an inbox record that was created without its line", func(t *testing.T) {
 		inBubble(t, setup{}, func(e *env) {
 			c := commit("1", body, lines(1)...)
-			guard := fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":{},"request":{"version":1,"key":"1","attempt":%q,"hash":%q,
+			record := fmt.Sprintf(`{"id":"1","pk":"1","type":"order","order":{},"request":{"version":1,"key":"1","attempt":%q,"hash":%q,
 				"parameters":{"v":1,"alg":"sha256","form":"json"},"parts":["line-1"]}}`, c.Attempt, c.Fingerprint.Hash)
 			a := batchReply(207, 201, 500)
-			a.Do = func() { require.NoError(e.t, e.account.Seed(database, container, guard)) }
+			a.Do = func() { require.NoError(e.t, e.account.Seed(database, container, record)) }
 			e.faults.Add(fault.On(history.ExecuteBatch).Before(a))
 			require.Equal(e.t, worker.Incomplete, judge(c, e.commit(c), body), "own, and yet not committed")
 		})

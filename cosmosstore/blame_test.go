@@ -16,9 +16,9 @@ import (
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// TestAStoreThatAnswersReadsAndRefusesWritesCondemnsNoMessage gives every write the same answer, that of a probe included,
+// TestAStoreThatAnswersReadsAndRefusesWritesBlamesNoMessage gives every write the same answer, that of a probe included,
 // while reads are answered as ever.
-func TestAStoreThatAnswersReadsAndRefusesWritesCondemnsNoMessage(t *testing.T) {
+func TestAStoreThatAnswersReadsAndRefusesWritesBlamesNoMessage(t *testing.T) {
 	for status, fix := range map[int]string{401: "a key that may write", 402: "POST", 403: "role", 405: "POST", 407: "POST", 412: "may write", 413: "2 MB", 200: "", 204: "", 302: "", 409: ""} {
 		for op, parts := range map[string]int{history.CreateDocument: 0, history.ExecuteBatch: 2} {
 			t.Run(fmt.Sprintf("%s %d", op, status), func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAWriteThatIsRefusedWhileProbesAreAnsweredIsLeftToTheEngine(t *testing.T
 	}
 }
 
-func TestALineIsSaidToStandInTheWayOnlyWhenItDoes(t *testing.T) {
+func TestALineIsSaidToBlockOnlyWhenItDoes(t *testing.T) {
 	const body = `{"orderId":"1"}`
 	t.Run("it exists without its order", func(t *testing.T) {
 		inBubble(t, setup{}, func(e *env) {

@@ -150,7 +150,7 @@ func TestAConflictOnAUniqueKeyIsGivenBackWithItsOwnReason(t *testing.T) {
 
 		for range 4 { // two lines of one type break the unique key, however many messages have them
 			o, err := e.store.Commit(e.ctx(), commit(fmt.Sprintf("n-%d", hosts.Add(1)), `{}`, lines(2)...))
-			require.Empty(e.t, o.Blocking, "no line stands in the way")
+			require.Empty(e.t, o.Blocking, "no line blocks")
 			u = requireAs[*worker.UncertainError](e.t, err)
 			require.Equal(e.t, reason.ConflictUnread, u.Reason)
 			require.Contains(e.t, u.Detail, "~part.line-2")
@@ -209,7 +209,7 @@ func TestTheSessionTokenOfTheConflictSavesASecondRead(t *testing.T) {
 	})
 }
 
-func TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore(t *testing.T) {
+func TestAMessageThatAloneIsRefusedDoesNotBlameTheStore(t *testing.T) {
 	for name, a := range map[string]fault.Action{
 		"401 on its read":                   fault.Reply(401, 0),
 		"400 on its read":                   fault.Reply(400, 0),
@@ -246,7 +246,7 @@ func TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatAreRefusedEverywhereCondemnNoMessage(t *testing.T) {
+func TestCredentialsThatAreRefusedEverywhereBlameNoMessage(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		e.commit(commit("1", `{}`))
 		e.faults.Add(fault.On("cosmosdb.*").Always().Before(fault.Reply(401, 0)))
@@ -258,7 +258,7 @@ func TestCredentialsThatAreRefusedEverywhereCondemnNoMessage(t *testing.T) {
 	})
 }
 
-func TestAStoreThatFailsWhileAConflictIsReadCondemnsNoMessage(t *testing.T) {
+func TestAStoreThatFailsWhileAConflictIsReadBlamesNoMessage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		action fault.Action
 		fatal  bool

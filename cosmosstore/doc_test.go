@@ -13,31 +13,31 @@ import (
 // Which fault is covered by which test:
 //
 //   - Statuses, substatuses and failures of the transport, on every operation: TestClassifyEveryStatusOnEveryOperation,
-//     TestClassifyEveryFailureOfTheTransport, TestEveryStatusThatStopsTheStoreCondemnsNoMessage.
+//     TestClassifyEveryFailureOfTheTransport, TestEveryStatusThatStopsTheStoreBlamesNoMessage.
 //   - A write whose answer is lost, over HTTP/1, HTTP/2 and in process: TestAWriteWhoseAnswerIsLostIsRecognisedAsOwn,
 //     TestOverSocketsALostAnswerIsRecognisedAsOwn, TestAWriteThatStaysAmbiguousIsReportedAsSuch,
 //     TestALostAnswerCostsOneRepeatedWriteAndNoMore.
 //   - Conflicts: TestEveryPathToAConflictEndsInARecordToBeJudged, TestFiftyCopiesAtOnceMakeOneOrder,
-//     TestWhateverStandsThereIsReadAndNeverTakenForEqual.
+//     TestWhateverIsStoredIsReadAndNeverTakenForEqual.
 //   - A conflict without a document: TestAConflictWithNothingToReadIsTriedOnceMoreAndThenGivenBack,
 //     TestAConflictOnAUniqueKeyIsGivenBackWithItsOwnReason, TestADocumentThatExpiredBeforeItsConflictWasReadIsCreatedAgain,
 //     TestALaggingReplicaIsNotTakenForAnAbsentDocument.
 //   - Reads that show nothing, of a region far behind or of a proxy that answers in place of the account, while writes go on:
 //     TestReadsThatShowNothingHideNoDuplicate, TestADocumentThatCanBeReadInNoWayIsTheStoresFault,
-//     TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage, TestAfterALostAnswerADocumentThatNoReadShowsIsRecognisedAsOwn,
+//     TestAnAnswerOfThePrimaryThatStopsTheStoreBlamesNoMessage, TestAfterALostAnswerADocumentThatNoReadShowsIsRecognisedAsOwn,
 //     TestASessionTokenThatAGatewayDoesNotUnderstandIsLeftOut, TestHeadersWithoutSenseChangeNoJudgement, TestAPartCountsAsMissingOnlyWhenItIsSaidToBeAbsent,
-//     TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo, TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
+//     TestALineBlocksOnlyWhenItsOrderIsKnownNotToBeStored, TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind, TestAStoreThatShowsWhatDoesNotExistIsNotReady.
 //   - Batches of any shape, and emulators that do not keep them atomic: TestTheVerdictOnABatchComesFromItsOperations,
 //     FuzzJudgeBatch, TestABatchReplyOfAnyShapeOnAnEmptyStore, TestABatchThatIsNotAtomicIsNeverCalledADuplicate,
-//     TestALineIsSaidToStandInTheWayOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate,
+//     TestALineIsSaidToBlockOnlyWhenItDoes, TestAnOrderThatLostALineIsNoDuplicate,
 //     TestAListOfPartsThatNobodyCommittedIsNotReadToItsEnd.
 //   - Limits: TestWhatTheServiceWouldRefuseIsRefusedBeforeItIsSent, TestAServiceThatIsStricterThanTheEstimateDecides.
 //   - Throttling, contention, splits: TestAHintOfTheStoreIsPassedOnAndNotSleptThrough, TestAContendedCreateIsRepeatedShortly,
 //     TestAWriteThroughAPartitionSplitSucceeds, TestABatchThatIsContendedOrThrottledForAWhileIsCommitted.
-//   - Writes that are refused while reads are answered: TestAStoreThatAnswersReadsAndRefusesWritesCondemnsNoMessage,
+//   - Writes that are refused while reads are answered: TestAStoreThatAnswersReadsAndRefusesWritesBlamesNoMessage,
 //     TestAWriteThatIsRefusedWhileProbesAreAnsweredIsLeftToTheEngine.
-//   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotCondemnTheStore,
-//     TestCredentialsThatAreRefusedEverywhereCondemnNoMessage, TestRightsThatAreMissingAndArrive.
+//   - One message that is refused while others are not, and the reverse: TestAMessageThatAloneIsRefusedDoesNotBlameTheStore,
+//     TestCredentialsThatAreRefusedEverywhereBlameNoMessage, TestRightsThatAreMissingAndArrive.
 //   - The account read: TestAFailedFirstAccountReadPoisonsNothing, TestAnAccountReadThatHangsHoldsNoCallLongerThanItsTime,
 //     TestAnAccountReadThatHangsLaterDelaysNothing, TestAReplyThatIsNotTheContainerSaysNothingOfIt,
 //     TestMultiRegionWritesThatAreSwitchedOnLaterStopTheWrites, TestNoTryOfAWriteInFlightGoesToAnAccountWithSeveralWriteRegions.

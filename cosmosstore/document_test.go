@@ -211,7 +211,7 @@ func TestATimeToLiveIsWrittenWhereItIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestWhateverStandsThereIsReadAndNeverTakenForEqual(t *testing.T) {
+func TestWhateverIsStoredIsReadAndNeverTakenForEqual(t *testing.T) {
 	const body = `{"amount":40}`
 	request := func(members string) string {
 		return `{"id":"x-1","pk":"x-1","type":"order","order":{"amount":40},"request":{"version":1,` + members + `}}`

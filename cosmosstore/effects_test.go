@@ -314,7 +314,7 @@ func TestADocumentWithAndChangesTogetherAreOneTransaction(t *testing.T) {
 	})
 }
 
-func TestAPatchThatDoesNotFitItsDocumentCondemnsNeitherTheStoreNorOtherMessages(t *testing.T) {
+func TestAPatchThatDoesNotFitItsDocumentBlamesNeitherTheStoreNorOtherMessages(t *testing.T) {
 	inBubble(t, setup{options: withRecords}, func(e *env) {
 		e.put("913", "913", `{"name":"x"}`)
 		for n := range 6 {

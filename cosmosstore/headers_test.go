@@ -15,13 +15,13 @@ import (
 	"github.com/orderworker/orderworker/worker"
 )
 
-// spoiler changes the headers of every reply.
-type spoiler struct {
+// headerChanger changes the headers of every reply.
+type headerChanger struct {
 	policy.Transporter
 	spoil func(http.Header)
 }
 
-func (s spoiler) Do(r *http.Request) (*http.Response, error) {
+func (s headerChanger) Do(r *http.Request) (*http.Response, error) {
 	resp, err := s.Transporter.Do(r)
 	if err == nil {
 		s.spoil(resp.Header)
@@ -51,7 +51,7 @@ func TestHeadersWithoutSenseChangeNoJudgement(t *testing.T) {
 	} {
 		for _, parts := range []int{0, 1, 3} {
 			t.Run(fmt.Sprintf("%s, %d lines", name, parts), func(t *testing.T) {
-				inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Transport = spoiler{o.Transport, spoil} }}, func(e *env) {
+				inBubble(t, setup{options: func(o *cosmosstore.Options) { o.Transport = headerChanger{o.Transport, spoil} }}, func(e *env) {
 					o := e.commit(commit("1", body, lines(parts)...))
 					require.True(e.t, o.Created)
 					require.Zero(e.t, o.Charge)

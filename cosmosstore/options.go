@@ -131,16 +131,11 @@ func (o Options) validate() error {
 		bad("Key", "the account key is not base64: copy it whole")
 	}
 	o.validateNames(bad)
-	for _, d := range []struct {
-		option, words string
-		value         time.Duration
-	}{
-		{"RequestTimeout", "request timeout", o.RequestTimeout}, {"OperationTimeout", "operation timeout", o.OperationTimeout},
-		{"ConnectTimeout", "connect timeout", o.ConnectTimeout},
-	} {
-		if d.value < 0 {
-			bad(d.option, "%s %v is negative", d.words, d.value)
-		}
+	if o.RequestTimeout < 0 {
+		bad("RequestTimeout", "request timeout %v is negative", o.RequestTimeout)
+	}
+	if o.ConnectTimeout < 0 {
+		bad("ConnectTimeout", "connect timeout %v is negative", o.ConnectTimeout)
 	}
 	if o.OperationTimeout < o.RequestTimeout {
 		bad("OperationTimeout", "operation timeout %v is shorter than request timeout %v", o.OperationTimeout, o.RequestTimeout)

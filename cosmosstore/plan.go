@@ -28,8 +28,8 @@ type plan struct {
 	docs      []planned
 	// changes are made in the same transaction, after docs are created.
 	changes []plannedChange
-	// records is how many of docs, from the first, carry the request of the whole message, so that one that stands in the
-	// way can be judged: the inbox record, and if it is a document of its own the handler's first document too.
+	// records is how many of docs, from the first, carry the request of the whole message, so that one that exists
+	// already can be judged: the inbox record, and if it is a document of its own the handler's first document too.
 	records int
 	// rounded is how many numbers are kept as text too, and roundedBytes what they take. The error of a plan that is
 	// too large says so.

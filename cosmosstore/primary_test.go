@@ -103,7 +103,7 @@ func TestWhatIsStoredIsFoundHoweverFarReplicasAreBehind(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfThePrimaryThatStopsTheStoreCondemnsNoMessage(t *testing.T) {
+func TestAnAnswerOfThePrimaryThatStopsTheStoreBlamesNoMessage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		primary fault.Action
 		check   func(*testing.T, error)
@@ -150,7 +150,7 @@ func TestARoleThatAllowsNoBatchesOfReadsIsNamedWhenNothingElseCanBeRead(t *testi
 	})
 }
 
-func TestALineStandsInTheWayOnlyWhenItsOrderIsKnownNotTo(t *testing.T) {
+func TestALineBlocksOnlyWhenItsOrderIsKnownNotToBeStored(t *testing.T) {
 	inBubble(t, setup{}, func(e *env) {
 		e.commit(commit("1", `{}`, lines(1)...))
 		e.faults.Add(fault.On(history.ReadDocument).Key("1").Always().Before(spoiled["404"]))

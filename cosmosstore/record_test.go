@@ -45,8 +45,8 @@ func TestAPartWhoseTimeWasUpIsNotMissed(t *testing.T) {
 }
 
 func TestALongIDOfAPartStillFits(t *testing.T) {
-	guard := identity.Text(strings.Repeat("/", 66)).DocumentID()
-	require.Empty(t, storable.IDProblem(identity.PartDocumentID(guard, strings.Repeat("x", 300))))
+	record := identity.Text(strings.Repeat("/", 66)).DocumentID()
+	require.Empty(t, storable.IDProblem(identity.PartDocumentID(record, strings.Repeat("x", 300))))
 }
 
 // FuzzParseRecord reads any text as a stored document. Nothing may panic, and a fingerprint must never appear that the text

@@ -243,7 +243,7 @@ func TestThePartitionKeyPathIsReadFromTheContainer(t *testing.T) {
 	}
 }
 
-func TestEveryStatusThatStopsTheStoreCondemnsNoMessage(t *testing.T) {
+func TestEveryStatusThatStopsTheStoreBlamesNoMessage(t *testing.T) {
 	unavailable := func(t *testing.T, err error) { requireAs[*worker.UnavailableError](t, err) }
 	misconfigured := func(t *testing.T, err error) { require.NotEmpty(t, requireAs[*worker.MisconfiguredError](t, err).Fix) }
 	partitionFull := func(t *testing.T, err error) {

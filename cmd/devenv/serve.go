@@ -69,10 +69,10 @@ against them (make clients): Go (azservicebus, azcosmos), JavaScript (@azure/ser
 COSMOS.HTTP_CONNECTION_WITHOUT_TLS_ALLOWED=true). .NET has not been tried. The Service Bus connection string must say
 UseDevelopmentEmulator=true, as the one that is printed does.
 
-There are queues with dead-letter queues, locks, schedules and duplicate detection, and containers with batches, patches,
-queries, change feed and time to live. There are no topics, subscriptions, sessions, transactions, administration client,
-stored procedures, JOIN, GROUP BY, DISTINCT or aggregates but COUNT. What is missing is refused with an error, and printed
-here. All is kept in memory and gone at the end.`,
+There are queues and topics with subscriptions, rules, sessions, dead-letter queues, locks, schedules, duplicate detection
+and the administration API, and containers with batches, patches, queries, change feed and time to live. There are no
+transactions, forwarding, stored procedures, JOIN, GROUP BY, DISTINCT or aggregates but COUNT. What is missing is refused
+with an error, and printed here. All is kept in memory and gone at the end.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			addresses, err := o.addresses()

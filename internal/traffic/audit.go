@@ -23,15 +23,15 @@ type Words struct {
 	Unreadable []string
 }
 
-// An Order is what is stored under one id, as JSON texts.
-type Order struct {
+// storedOrder is what is stored under one id, as JSON texts.
+type storedOrder struct {
 	Body  string
 	Lines []string
 }
 
-// Audit compares what became of the messages with what is stored under each id. It returns one sentence for each
+// auditOrders compares what became of orders with what is stored under each id. It returns one sentence for each
 // message or order that is wrong.
-func Audit(outcomes []Outcome, stored map[string]Order, words Words) []string {
+func auditOrders(outcomes []Outcome, stored map[string]storedOrder, words Words) []string {
 	a := audit{words: words, held: map[string]any{}, sent: map[string]bool{}}
 	for id, o := range stored {
 		a.held[id] = parse(o.Body)
@@ -77,7 +77,7 @@ func (a *audit) message(f Outcome) {
 	}
 }
 
-func (a *audit) order(id string, o Order) {
+func (a *audit) order(id string, o storedOrder) {
 	if !a.sent[id] {
 		a.say("%s is stored with content that nobody sent", id)
 		return

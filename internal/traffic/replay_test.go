@@ -1,4 +1,4 @@
-package traffic_test
+package traffic
 
 import (
 	"encoding/json"
@@ -7,17 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/history"
 )
 
 func TestAMixedStreamHasEveryCommandAndCopiesOfThem(t *testing.T) {
-	require.Equal(t, traffic.NewMixedStream(42, "t-").Take(500), traffic.NewMixedStream(42, "t-").Take(500))
+	require.Equal(t, NewMixedStream(42, "t-").Take(500), NewMixedStream(42, "t-").Take(500))
 	made, again, before := map[string]int{}, map[string]int{}, map[string]int{}
-	for _, m := range traffic.NewMixedStream(1, "t-").Take(4000) {
+	for _, m := range NewMixedStream(1, "t-").Take(4000) {
 		switch {
-		case m.Type == traffic.TypeOrder:
-		case m.Kind == traffic.NewCommand:
+		case m.Type == TypeOrder:
+		case m.Kind == NewCommand:
 			made[m.Type]++
 		default:
 			again[m.Type]++
@@ -26,7 +25,7 @@ func TestAMixedStreamHasEveryCommandAndCopiesOfThem(t *testing.T) {
 			before[m.Entity]++
 		}
 	}
-	for _, do := range []string{traffic.Debit, traffic.Capture, traffic.Ship, traffic.Project, traffic.Revise, traffic.Price, traffic.Foreign} {
+	for _, do := range []string{Debit, Capture, Ship, Project, Revise, Price, Foreign} {
 		require.Greater(t, made[do], 50, do)
 		require.Greater(t, again[do], 20, do)
 	}
@@ -37,12 +36,12 @@ func TestAMixedStreamHasEveryCommandAndCopiesOfThem(t *testing.T) {
 
 // story is a run in the making.
 type story struct {
-	run      traffic.Run
+	run      Run
 	sequence int64
 }
 
 func newStory() *story {
-	s := &story{run: traffic.Run{Sent: map[int64]traffic.Message{}, Queue: "orders", Documents: map[string]string{}, Records: true, Words: words}}
+	s := &story{run: Run{Sent: map[int64]Message{}, Queue: "orders", Documents: map[string]string{}, Records: true, Words: words}}
 	for _, d := range []string{`{"id":"a","pk":"a","balance":100,"debits":0}`, `{"id":"b","pk":"b","status":"NEW","paid":0,"shipped":0,"history":[]}`, `{"id":"r","pk":"r","version":0,"note":""}`} {
 		s.write("", history.Seeded, d)
 	}
@@ -56,10 +55,10 @@ func (s *story) add(e history.Event) {
 
 // sent sends a command, and delivers it.
 func (s *story) sent(id, do, entity string, amount int64, note ...string) *story {
-	c := traffic.Command{Do: do, Entity: entity, Amount: amount, Note: fmt.Sprint(note)}
+	c := Command{Do: do, Entity: entity, Amount: amount, Note: fmt.Sprint(note)}
 	body, _ := json.Marshal(c)
 	s.sequence++
-	s.run.Sent[s.sequence] = traffic.Message{ID: id, Body: body, Kind: traffic.NewCommand, Type: do, Entity: entity}
+	s.run.Sent[s.sequence] = Message{ID: id, Body: body, Kind: NewCommand, Type: do, Entity: entity}
 	s.add(history.Event{Op: history.Lock, Entity: "orders", Key: id, Sequence: s.sequence})
 	return s
 }

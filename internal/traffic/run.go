@@ -72,7 +72,7 @@ func (r Run) Expect(e history.Expect) history.Expect {
 // everything that is wrong. Nothing that a consumer says goes into it.
 func (r Run) Audit() []string {
 	var wrong []string
-	orders, err := Stored(r.orderDocuments())
+	orders, err := storedOrders(r.orderDocuments())
 	if err != nil {
 		wrong = append(wrong, err.Error())
 	}
@@ -82,7 +82,7 @@ func (r Run) Audit() []string {
 			outcomes = append(outcomes, o)
 		}
 	}
-	wrong = append(wrong, Audit(outcomes, orders, r.Words)...)
+	wrong = append(wrong, auditOrders(outcomes, orders, r.Words)...)
 	if r.Records {
 		wrong = append(wrong, newReplay(r).audit()...)
 	}

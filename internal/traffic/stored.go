@@ -16,10 +16,10 @@ func Guard(documentID string) (guard string, further bool) {
 	return guard, further
 }
 
-// Stored sorts the documents of a container, as JSON texts by id, into orders. It fails for a document that has not the
+// storedOrders sorts the documents of a container, as JSON texts by id, into orders. It fails for a document that has not the
 // form in which orders are stored: the payload in a member of its own, named by the member "type".
-func Stored(documents map[string]string) (map[string]Order, error) {
-	orders := map[string]Order{}
+func storedOrders(documents map[string]string) (map[string]storedOrder, error) {
+	orders := map[string]storedOrder{}
 	for id, text := range documents {
 		if _, further := Guard(id); further {
 			continue
@@ -28,7 +28,7 @@ func Stored(documents map[string]string) (map[string]Order, error) {
 		if err != nil {
 			return nil, fmt.Errorf("document %s: %w", id, err)
 		}
-		o := Order{Body: body}
+		o := storedOrder{Body: body}
 		for n := 1; ; n++ {
 			line, ok := documents[fmt.Sprintf("%s%sline-%d", id, partMark, n)]
 			if !ok {

@@ -111,13 +111,13 @@ func (c *conditions) list() []Problem {
 // Health returns what the worker says of itself now. It is safe for concurrent use, also before and after Run.
 func (w *Worker) Health() Health {
 	problems := w.conditions.list()
-	state, _ := w.breaker.watch()
+	state, _ := w.breaker.Watch()
 	return Health{
 		Ready:       len(problems) == 0,
 		Problems:    problems,
 		Breaker:     state.String(),
 		InFlight:    w.slots.inFlight(),
-		Held:        w.breaker.held(),
+		Held:        w.breaker.Waiting(),
 		LastMessage: w.lastMessage(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/internal/backoff"
+	"github.com/orderworker/orderworker/worker/internal/breaker"
 )
 
 // movedBase and movedMax bound the wait before the handler runs again because what it read has changed. Many messages may
@@ -23,8 +24,8 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	defer w.slots.done()
 	w.flight.add(d.sequence())
 	defer w.flight.remove(d.sequence())
-	w.breaker.entered(d.sequence())
-	defer w.breaker.left(d.sequence())
+	w.breaker.Entered(d.sequence())
+	defer w.breaker.Left(d.sequence())
 	ctx, span := w.telemetry.startSpan(ctx, d)
 	defer span.End()
 	d.span = span.SpanContext()
@@ -35,7 +36,7 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	r, a := w.attempt(ctx, d)
 	w.yieldSlot(r)
 	if r.Cause == CauseIgnored || r.Cause == CauseRefused || r.Cause == CauseRejected {
-		w.breaker.withoutStore()
+		w.breaker.WithoutStore()
 	}
 	w.judged(d, r)
 	s := settleUnknown
@@ -60,7 +61,7 @@ func (w *Worker) yieldSlot(r Result) {
 		return
 	}
 	w.stranded.more()
-	w.breaker.withoutStore()
+	w.breaker.WithoutStore()
 	stuck := r.stuck // the goroutine shall not keep the rest of the result
 	go func() {
 		<-stuck
@@ -169,15 +170,16 @@ func (w *Worker) underPermit(ctx context.Context, d *delivery, r Result, call fu
 		if cause := context.Cause(ctx); cause != nil {
 			r = r.interrupted(cause)
 		}
-		return w.breaker.report(p, r)
+		return r.blamed(w.breaker.Report(p, reportOf(r)))
 	}
-	return w.breaker.report(p, call(ctx, r))
+	r = call(ctx, r)
+	return r.blamed(w.breaker.Report(p, reportOf(r)))
 }
 
 // permit waits until the commit of d may start. It does not wait beyond the time that the message may be held for, if the
 // message is known to survive being abandoned.
-func (w *Worker) permit(ctx context.Context, d *delivery) (permit, error) {
-	if p, ok := w.breaker.tryAcquire(d.sequence()); ok {
+func (w *Worker) permit(ctx context.Context, d *delivery) (breaker.Permit, error) {
+	if p, ok := w.breaker.TryAcquire(d.sequence()); ok {
 		return p, nil
 	}
 	f := facts{deliveries: d.message.DeliveryCount, maxDeliveries: w.config.MaxDeliveryCount}
@@ -186,7 +188,7 @@ func (w *Worker) permit(ctx context.Context, d *delivery) (permit, error) {
 		ctx, cancel = context.WithDeadline(ctx, d.received.Add(w.holdFor(d)))
 		defer cancel()
 	}
-	return w.breaker.acquire(ctx, w.stop, d.sequence())
+	return w.breaker.Acquire(ctx, w.stop, d.sequence())
 }
 
 // holdFor is how long d may be held.
@@ -204,20 +206,20 @@ func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
 	if r.Cause == CauseRetryLater && r.RetryAfter > 0 {
 		return max(min(r.RetryAfter, left-1), 1)
 	}
-	return max(wait, min(r.RetryAfter, maxHint))
+	return max(wait, min(r.RetryAfter, breaker.MaxHint))
 }
 
 // pauseForStore waits for d before the next commit. When the breaker is not closed the breaker has the say over when that
 // is, so there is no wait of the message's own: it gets in line. A suspect waits all the same, for the breaker lets it through.
 func (w *Worker) pauseForStore(ctx context.Context, d *delivery, wait time.Duration) bool {
-	if w.breaker.suspected(d.sequence()) {
+	if w.breaker.Suspected(d.sequence()) {
 		return backoff.SleepUnless(ctx, w.stop, wait)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		state, changed := w.breaker.watch()
-		if state != breakerClosed {
+		state, changed := w.breaker.Watch()
+		if state != breaker.Closed {
 			return !w.stopping()
 		}
 		select {

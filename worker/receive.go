@@ -107,7 +107,7 @@ func (w *Worker) receiveLoop(ctx, work context.Context) {
 
 // room returns how many messages may be asked for. When the line is the only reason for none, wait is how long to wait.
 func (w *Worker) room() (n int, wait time.Duration) {
-	n = w.breaker.room(w.slots.inUse())
+	n = w.breaker.Room(w.slots.inUse())
 	if n > 1 && time.Now().Before(w.isolateUntil) {
 		n = 1
 	}
@@ -119,7 +119,7 @@ func (w *Worker) room() (n int, wait time.Duration) {
 // which releases them one by one: the receiver is given up instead, for credit cannot be taken back otherwise.
 func (w *Worker) idle(ctx context.Context) (overdue bool) {
 	w.withdrawCredit()
-	_, changed := w.breaker.watch()
+	_, changed := w.breaker.Watch()
 	n, wait := w.room()
 	if n > 0 {
 		return false
@@ -250,8 +250,8 @@ func (w *Worker) receive(ctx, work context.Context, l *link, n int) (reception, 
 // what it asked for. It returns when done is closed.
 func (w *Worker) interrupt(ctx, rctx context.Context, l *link, n int, done <-chan struct{}, cancel context.CancelFunc) {
 	for {
-		_, changed := w.breaker.watch()
-		if w.breaker.room(w.slots.inUse()) < n && rctx.Err() == nil {
+		_, changed := w.breaker.Watch()
+		if w.breaker.Room(w.slots.inUse()) < n && rctx.Err() == nil {
 			cancel()
 			return
 		}

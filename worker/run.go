@@ -30,7 +30,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.observe(Event{Kind: EventStarted})
 
 	var loops sync.WaitGroup
-	loops.Go(func() { w.probeLoop(ctx) })
+	loops.Go(func() { w.breaker.Run(ctx, w.probe, w.slots.inUse) })
 	loops.Go(func() { w.receiveLoop(ctx, work) })
 	<-ctx.Done()
 

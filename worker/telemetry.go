@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/orderworker/orderworker/worker/internal/breaker"
 )
 
 // scope names the instruments and the spans of this package.
@@ -56,7 +58,7 @@ type telemetry struct {
 	inFlight                                                     metric.Int64UpDownCounter
 }
 
-func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
+func newTelemetry(c Config, queue string, b *breaker.Breaker) (*telemetry, error) {
 	provider := c.MeterProvider
 	if provider == nil {
 		provider = metricnoop.NewMeterProvider()
@@ -95,7 +97,7 @@ func newTelemetry(c Config, queue string, b *breaker) (*telemetry, error) {
 	faults = append(faults, err)
 	_, err = m.Int64ObservableGauge("orderworker.breaker.state", metric.WithDescription("1 for the state that the breaker is in"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			state, _ := b.watch()
+			state, _ := b.Watch()
 			o.Observe(1, metric.WithAttributes(attrState.String(state.String()), t.queue))
 			return nil
 		}))

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/orderworker/orderworker/worker/internal/breaker"
 )
 
 // A Worker consumes one queue. Make one with [New] and run it once.
@@ -13,7 +15,7 @@ type Worker struct {
 	config     Config
 	pipeline   *Pipeline
 	connection *connection
-	breaker    *breaker
+	breaker    *breaker.Breaker
 	conditions *conditions
 	telemetry  *telemetry
 	logs       *logObserver
@@ -79,7 +81,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		crew:       &crew{},
 	}
 	w.connection.crew, w.pipeline.crew = w.crew, w.crew
-	w.breaker = newBreaker(c.Breaker, c.Concurrency, w.breakerChanged)
+	w.breaker = breaker.New(breaker.Config{Failures: c.Breaker.Failures, Backoff: c.Breaker.backoff(), Capacity: c.Concurrency, Notify: w.breakerChanged})
 	w.conditions = newConditions(w.observe)
 	w.stranded = &stranded{capacity: c.Concurrency, told: w.allStranded}
 	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker); err != nil {

@@ -1,4 +1,4 @@
-package worker
+package breaker
 
 import (
 	"testing"
@@ -9,17 +9,17 @@ import (
 
 func TestASuspectThatCameTwiceIsPresentNoLongerThanItsLastDelivery(t *testing.T) {
 	s := blame{seen: map[int64]*failures{}}
-	s.enter(7)
+	s.place(7, true)
 	require.False(t, s.failed(7, false, time.Now()))
-	s.enter(7) // its lock was lost, and it came again
-	s.leave(7) // the first delivery ends
-	s.taken()
+	s.place(7, true)  // its lock was lost, and it came again
+	s.place(7, false) // the first delivery ends
+	s.cleared(8, true)
 	require.True(t, s.failed(7, false, time.Now()))
 	require.Equal(t, 1, s.present)
-	s.leave(7)
+	s.place(7, false)
 	require.Zero(t, s.present, "or others would have its room for ever")
-	s.enter(7)
+	s.place(7, true)
 	require.Equal(t, 1, s.present)
-	s.cleared(7)
+	s.cleared(7, false)
 	require.Zero(t, s.present)
 }

@@ -1,4 +1,4 @@
-package worker
+package breaker
 
 import "time"
 
@@ -49,18 +49,15 @@ type failures struct {
 	inProcess   bool
 }
 
-// enter tells that a delivery of a message is in process, and leave that it no longer is.
-func (s *blame) enter(sequence int64) { s.place(sequence, true) }
-func (s *blame) leave(sequence int64) { s.place(sequence, false) }
-
-func (s *blame) place(sequence int64, inProcess bool) {
-	p := s.seen[sequence]
+// place tells whether a delivery of a message is in process.
+func (b *blame) place(message int64, inProcess bool) {
+	p := b.seen[message]
 	if p == nil || p.inProcess == inProcess {
 		return
 	}
 	p.inProcess = inProcess
 	if p.suspect {
-		s.present += step(inProcess)
+		b.present += step(inProcess)
 	}
 }
 
@@ -72,70 +69,70 @@ func step(up bool) int {
 }
 
 // is reports whether a message is a suspect.
-func (s *blame) is(sequence int64) bool {
-	p := s.seen[sequence]
+func (b *blame) is(message int64) bool {
+	p := b.seen[message]
 	return p != nil && p.suspect
 }
 
 // failed records a failure of a message in process. Alone tells that it was the only one that tried, on the word of
 // the store that it was ready. It reports whether others were committed since the message's failure before, so that this one
 // says nothing of the store.
-func (s *blame) failed(sequence int64, alone bool, now time.Time) (others bool) {
-	s.enter(sequence) // an earlier delivery of it, whose lock was lost, may have left meanwhile
-	p := s.seen[sequence]
+func (b *blame) failed(message int64, alone bool, now time.Time) (others bool) {
+	b.place(message, true) // an earlier delivery of it, whose lock was lost, may have left meanwhile
+	p := b.seen[message]
 	if p == nil {
-		if p = s.remember(sequence, now); p == nil {
+		if p = b.remember(message, now); p == nil {
 			return false
 		}
-	} else if others = s.proofs > p.proofs; others {
+	} else if others = b.proofs > p.proofs; others {
 		p.own++
 	}
-	p.last, p.proofs = now, s.proofs
+	p.last, p.proofs = now, b.proofs
 	if !p.suspect && (alone || p.own > 0) {
 		p.suspect = true
-		s.present++
+		b.present++
 	}
 	return others
 }
 
 // remember starts the failures of a message, unless there are too many already.
-func (s *blame) remember(sequence int64, now time.Time) *failures {
-	if len(s.seen) >= maxRemembered {
-		for n, p := range s.seen {
+func (b *blame) remember(message int64, now time.Time) *failures {
+	if len(b.seen) >= maxRemembered {
+		for n, p := range b.seen {
 			if !p.inProcess && now.Sub(p.last) > failureLife {
-				delete(s.seen, n)
+				delete(b.seen, n)
 			}
 		}
-		if len(s.seen) >= maxRemembered {
+		if len(b.seen) >= maxRemembered {
 			return nil
 		}
 	}
-	p := &failures{first: now, inProcess: true, firstProofs: s.proofs, proofs: s.proofs}
-	s.seen[sequence] = p
+	p := &failures{first: now, inProcess: true, firstProofs: b.proofs, proofs: b.proofs}
+	b.seen[message] = p
 	return p
 }
 
 // own reports whether the failures of a message are known to be its own.
-func (s *blame) own(sequence int64, now time.Time) bool {
-	p := s.seen[sequence]
+func (b *blame) own(message int64, now time.Time) bool {
+	p := b.seen[message]
 	return p != nil && p.own >= ownFailures && now.Sub(p.first) >= ownFailureTime
 }
 
-// cleared records that the store gave an answer about a message.
-func (s *blame) cleared(sequence int64) {
-	if p := s.seen[sequence]; p != nil {
+// cleared records that the store gave an answer about a message, and whether it took its write.
+func (b *blame) cleared(message int64, wrote bool) {
+	if p := b.seen[message]; p != nil {
 		if p.suspect && p.inProcess {
-			s.present--
+			b.present--
 		}
-		delete(s.seen, sequence)
+		delete(b.seen, message)
+	}
+	if wrote {
+		b.proofs++
 	}
 }
 
-// taken records that the store took a write.
-func (s *blame) taken() { s.proofs++ }
-
-// refusal reports whether the refusal of a message is known to be its own. The first one never is.
-func (s *blame) refusal(sequence int64) bool {
-	p := s.seen[sequence]
-	return p != nil && s.proofs > p.firstProofs
+// ownRefusal reports whether the refusal of a message is known to be its own. The first one never is.
+func (b *blame) ownRefusal(message int64) bool {
+	p := b.seen[message]
+	return p != nil && b.proofs > p.firstProofs
 }

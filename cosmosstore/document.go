@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/orderworker/orderworker/internal/storable"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 )
@@ -28,14 +30,14 @@ type envelope struct {
 func (e envelope) encode(path []string) []byte {
 	text := make([]byte, 0, len(e.content)+768)
 	member := func(name string, value []byte) {
-		text = append(append(text, ','), encoded(name)...)
+		text = append(append(text, ','), quote(name)...)
 		text = append(append(text, ':'), value...)
 	}
-	member(storable.MemberID, encoded(e.id))
+	member(storable.MemberID, quote(e.id))
 	if len(path) > 1 || path[0] != storable.MemberID {
 		member(path[0], nested(path[1:], e.partition))
 	}
-	member(storable.MemberType, encoded(e.kind))
+	member(storable.MemberType, quote(e.kind))
 	if e.content != nil {
 		member(e.kind, e.content)
 	}
@@ -43,7 +45,7 @@ func (e envelope) encode(path []string) []byte {
 		member(storable.MemberExact, encoded(exactTexts(e.exact)))
 	}
 	if at := timeText(e.at); at != "" {
-		member(memberAt, encoded(at))
+		member(memberAt, quote(at))
 	}
 	if e.request != nil {
 		member(storable.MemberRequest, encoded(e.request))
@@ -58,7 +60,7 @@ func (e envelope) encode(path []string) []byte {
 // nested is a text as JSON, inside of one object for each name of the path.
 func nested(path []string, value string) []byte {
 	if len(path) == 0 {
-		return encoded(value)
+		return quote(value)
 	}
 	return encoded(map[string]json.RawMessage{path[0]: nested(path[1:], value)})
 }
@@ -72,9 +74,15 @@ func exactTexts(exact []fingerprint.Exact) map[string]string {
 	return texts
 }
 
-// encoded is JSON for a value of this package, none of which can fail. What is not UTF-8 becomes U+FFFD.
+// encoded is JSON for a value of this package, none of which can fail.
 func encoded(v any) []byte {
 	text, _ := json.Marshal(v)
+	return text
+}
+
+// quote is the JSON of a text, at less cost than [encoded]. What is not UTF-8 becomes U+FFFD.
+func quote(s string) []byte {
+	text, _ := jsontext.AppendQuote(nil, s)
 	return text
 }
 

@@ -66,7 +66,8 @@ func TestShopPaymentsRunsAndReviewsItsDeadLetters(t *testing.T) {
 	open := program(payments{accountOpen: func(context.Context, string) error { return nil }})
 	env.Run(open, "deadletter", "reprocess", number(dead["pay-4"]), "--reason", "the account is open again")
 	require.Regexp(t, `name +credit`, env.Run(p, "get", "pay-4"))
-	env.Run(p, "deadletter", "discard", number(dead["pay-2"]), "--reason", "agreed with the sender", "--accept-warning")
+	env.Run(p, "deadletter", "discard", number(dead["pay-2"]), "--reason", "agreed with the sender", "--accept-warning",
+		"--archive", filepath.Join(t.TempDir(), "discarded.jsonl"))
 	require.Empty(t, deadLetters(t, env, p))
 	stored := slices.DeleteFunc(env.Services.Stored(), func(id string) bool { return strings.HasPrefix(id, "~action.") })
 	require.ElementsMatch(t, []string{"pay-1", "pay-1~part.debit", "pay-1~part.credit", "pay-4", "pay-4~part.debit", "pay-4~part.credit"}, stored,

@@ -1,5 +1,5 @@
-// Command conformance runs the emulator tests that azcosmos ships against the embedded Cosmos DB, and the live tests of
-// queues that azservicebus ships against the embedded Service Bus.
+// Command conformance runs the emulator tests that azcosmos ships against the embedded Cosmos DB, and the live tests
+// that azservicebus ships against the embedded Service Bus.
 //
 // The tests are those of the versions in go.mod. They are copied from the module cache into a temporary directory, where
 // their addresses or their fixture are replaced, built, and run against the services on free loopback ports. The last
@@ -30,10 +30,11 @@ func main() {
 // The upstream tests that the embedded services do not pass, with the reason. README.md has the same lists.
 var (
 	knownOfAccounts = map[string]string{}
-	knownOfQueues   = map[string]string{
+	knownOfClients  = map[string]string{
 		"TestClientUsingCustomEndpoint":    "it wants the port of TLS, and the embedded Service Bus speaks plain AMQP",
 		"TestReceiveWithDifferentWaitTime": "it wants messages to trickle in, and here all are there at once",
 	}
+	knownOfAdministration = map[string]string{}
 )
 
 // settings are the flags.
@@ -58,7 +59,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		title string
 		known map[string]string
 		open  func(context.Context) (subject, error)
-	}{{"azcosmos emulator tests", knownOfAccounts, openAccount}, {"azservicebus live tests of queues", knownOfQueues, openQueues}} {
+	}{{"azcosmos emulator tests", knownOfAccounts, openAccount},
+		{"azservicebus live tests", knownOfClients, openQueues(liveClients)},
+		{"azservicebus live tests of administration", knownOfAdministration, openQueues(liveAdministration)},
+	} {
 		m, err := measure(ctx, s, suite.title, suite.known, suite.open, stdout)
 		if err != nil {
 			fmt.Fprintln(stderr, "conformance:", err)

@@ -11,107 +11,81 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/orderworker/orderworker/testenv/servicebus"
 )
 
 const queueModule = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
-// queueFixture is what the live tests of azservicebus get instead of an administration client: queues and topics that exist
-// already, and a detach where the tests update a queue to provoke one.
-const queueFixture = `package azservicebus
+// livePackage is a package of azservicebus with live tests.
+type livePackage struct {
+	dir   string
+	files []string
+	// live selects the tests that need a namespace, by their text.
+	live *regexp.Regexp
+	// leftOut are tests that are not run.
+	leftOut []string
+}
 
-import (
-	"fmt"
-	"net/http"
-	"os"
-	"sync/atomic"
-	"testing"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+var (
+	// liveClients are the tests of clients, senders, receivers and sessions. The one about WebSockets is left out: it tries for
+	// most of a minute before it fails.
+	liveClients = livePackage{
+		dir: ".", files: []string{
+			"admin_client_test.go", "client_list_sessions_live_test.go", "client_test.go", "messageSettler_test.go", "receiver2_test.go", "receiver_test.go",
+			"sender_test.go", "session_receiver_test.go",
+		},
+		live:    regexp.MustCompile(`\b(setupLiveTest|setupLiveTestWithSubscription|createQueue|createSubscription|newAdminClientForTest)\(`),
+		leftOut: []string{"TestNewClientWithWebsockets"},
+	}
+	// liveAdministration are the tests of the administration client.
+	liveAdministration = livePackage{
+		dir: "admin", files: []string{"admin_client_test.go", "admin_client_topic_filtercount_live_test.go"},
+		live: regexp.MustCompile(`\b(newAdminClientForTest|setupLowPrivTest|createAdminClientWithTestTopic|createTestSub|testCreateQueue|testTopicCreation)\(`),
+	}
 )
 
-var embeddedQueues atomic.Int64
-
-func embeddedQueue(t *testing.T, p *admin.QueueProperties) (string, func()) {
-	kind := "queue"
-	switch {
-	case p == nil:
-	case p.RequiresSession != nil && *p.RequiresSession:
-		kind = "sessions"
-	case p.LockDuration != nil:
-		kind = "lock-" + *p.LockDuration
+// replacements turn the fixture of the live tests into ours: keys instead of identities, and plain HTTP at our address.
+func (q *queueBroker) replacements() []replacement {
+	return []replacement{
+		{"internal/test/test_helpers.go", "if options.UseConnectionString {", "if true {"},
+		{"internal/atom/entity_manager.go", `fmt.Sprintf("https://%s/", ns)`, `"http://` + q.admin + `/"`},
 	}
-	return fmt.Sprintf("%s-%d", kind, embeddedQueues.Add(1)), func() {}
-}
-
-func embeddedSubscription(p *admin.SubscriptionProperties) (string, func()) {
-	kind := "topic"
-	if p != nil && p.RequiresSession != nil && *p.RequiresSession {
-		kind = "topic-of-sessions"
-	}
-	return fmt.Sprintf("%s-%d", kind, embeddedQueues.Add(1)), func() {}
-}
-
-func embeddedUpdate(_ *admin.Client, queue string) (any, error) {
-	resp, err := http.Get(os.Getenv("EMBEDDED_FIXTURE") + queue)
-	if err == nil {
-		err = resp.Body.Close()
-	}
-	return nil, err
-}
-`
-
-// queueReplacements turn the fixture of the live tests into ours.
-var queueReplacements = []replacement{
-	{"liveTestHelpers_test.go", "\tadminClient := newAdminClientForTest(t, options)\n\treturn createQueueUsingClient(t, adminClient, queueProperties)\n", "\treturn embeddedQueue(t, queueProperties)\n"},
-	{"liveTestHelpers_test.go", "subscriptionProperties *admin.SubscriptionProperties) (string, func()) {\n", "subscriptionProperties *admin.SubscriptionProperties) (string, func()) {\n\tif true {\n\t\treturn embeddedSubscription(subscriptionProperties)\n\t}\n"},
-	{"internal/test/test_helpers.go", "if options.UseConnectionString {", "if true {"},
-	{"sender_test.go", "adminClient.UpdateQueue(context.Background(), queueName, admin.QueueProperties{}, nil)", "embeddedUpdate(adminClient, queueName)"},
-	{"session_receiver_test.go", "adminClient.UpdateQueue(context.Background(), queueName, admin.QueueProperties{\n\t\tRequiresSession: to.Ptr(true),\n\t}, nil)", "embeddedUpdate(adminClient, queueName+\"?later\")"},
-	{"receiver_test.go", "adminClient.UpdateQueue(context.Background(), queueName, admin.QueueProperties{}, nil)", "embeddedUpdate(adminClient, queueName)"},
 }
 
 // prepare copies the module of azservicebus into dir, gives it our fixture, and builds its tests.
-func (*queueBroker) prepare(ctx context.Context, dir string) (*suite, error) {
+func (q *queueBroker) prepare(ctx context.Context, dir string) (*suite, error) {
 	source, err := locate(ctx, queueModule)
 	if err != nil {
 		return nil, err
 	}
-	s := &suite{dir: filepath.Join(dir, "azservicebus"), binary: filepath.Join(dir, "azservicebus.test")}
-	if err := os.CopyFS(s.dir, os.DirFS(source)); err != nil {
+	root := filepath.Join(dir, "azservicebus")
+	if err := os.CopyFS(root, os.DirFS(source)); err != nil {
 		return nil, fmt.Errorf("copying the upstream tests: %w", err)
 	}
-	if err := writable(s.dir); err != nil {
+	if err := writable(root); err != nil {
 		return nil, err
 	}
-	if err := replaceAll(s.dir, queueModule, queueReplacements); err != nil {
+	if err := replaceAll(root, queueModule, q.replacements()); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "embedded_test.go"), []byte(queueFixture), 0o600); err != nil {
-		return nil, fmt.Errorf("writing the fixture: %w", err)
-	}
-	if s.tests, err = queueTests(s.dir); err != nil {
+	s := &suite{dir: filepath.Join(root, q.tests.dir), binary: filepath.Join(dir, "azservicebus.test")}
+	if s.tests, err = q.tests.names(s.dir); err != nil {
 		return nil, err
 	}
 	return s, s.build(ctx)
 }
 
-// queueTests lists the tests that make a queue or a topic, in the files about clients, senders and receivers. The one about
-// WebSockets is left out: it tries for most of a minute before it fails.
-func queueTests(dir string) ([]string, error) {
+// names lists the live tests in a copy of the package.
+func (p livePackage) names(dir string) ([]string, error) {
 	var names []string
-	for _, file := range []string{
-		"client_list_sessions_live_test.go", "client_test.go", "messageSettler_test.go", "receiver2_test.go", "receiver_test.go", "sender_test.go",
-		"session_receiver_test.go",
-	} {
+	for _, file := range p.files {
 		text, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			return nil, fmt.Errorf("reading the upstream tests: %w", err)
 		}
 		for _, f := range strings.Split(string(text), "\nfunc ")[1:] {
-			if name := testName.FindStringSubmatch(f); name != nil && name[1] != "TestNewClientWithWebsockets" && makesQueue.MatchString(f) {
+			if name := testName.FindStringSubmatch(f); name != nil && !slices.Contains(p.leftOut, name[1]) && p.live.MatchString(f) {
 				names = append(names, name[1])
 			}
 		}
@@ -123,15 +97,14 @@ func queueTests(dir string) ([]string, error) {
 	return names, nil
 }
 
-var (
-	testName   = regexp.MustCompile(`^(Test\w+)\(t \*testing\.T\)`)
-	makesQueue = regexp.MustCompile(`\b(setupLiveTest|setupLiveTestWithSubscription|createQueue|createSubscription)\(`)
-)
+var testName = regexp.MustCompile(`^(Test\w+)\(t \*testing\.T\)`)
 
-// queueBroker is a broker on a free port with the queues of the fixture, and the server of the fixture.
+// queueBroker is a broker on a free port, with its administration API on another.
 type queueBroker struct {
+	tests    livePackage
 	broker   *servicebus.Broker
-	fixture  *http.Server
+	admin    string // host and port of the administration API
+	server   *http.Server
 	settings []string
 	stop     func()
 }
@@ -139,49 +112,41 @@ type queueBroker struct {
 func (q *queueBroker) environ() []string  { return q.settings }
 func (q *queueBroker) refusals() []string { return q.broker.Refusals() }
 
-// openQueues starts a broker. The tests ask for locks of five seconds, of five minutes, or of the default.
-func openQueues(ctx context.Context) (subject, error) {
-	var config servicebus.Config
-	for i := 1; i <= 200; i++ {
-		for prefix, lock := range map[string]time.Duration{"queue": time.Minute, "lock-PT5S": 5 * time.Second, "lock-PT5M": 5 * time.Minute} {
-			config.Queues = append(config.Queues, servicebus.Queue{
-				Name: fmt.Sprintf("%s-%d", prefix, i), LockDuration: lock, DefaultMessageTimeToLive: servicebus.Forever,
-			})
+// liveKeys are the keys whose connection strings the tests ask for, by the end of the variable's name.
+var liveKeys = map[string]servicebus.Rights{
+	"": servicebus.Manage, "_PREMIUM": servicebus.Manage, "_NO_MANAGE": servicebus.Listen | servicebus.Send,
+	"_SEND_ONLY": servicebus.Send, "_LISTEN_ONLY": servicebus.Listen,
+}
+
+// openQueues starts an empty broker for the live tests of a package.
+func openQueues(tests livePackage) func(context.Context) (subject, error) {
+	return func(ctx context.Context) (subject, error) {
+		var keys []servicebus.Key
+		for name, rights := range liveKeys {
+			keys = append(keys, servicebus.Key{Name: "key" + name, Secret: "secret" + name, Rights: rights})
 		}
-	}
-	for i := 1; i <= 200; i++ {
-		config.Queues = append(config.Queues, servicebus.Queue{
-			Name: fmt.Sprintf("sessions-%d", i), RequiresSession: true, DefaultMessageTimeToLive: servicebus.Forever,
-		})
-		for prefix, sessions := range map[string]bool{"topic": false, "topic-of-sessions": true} {
-			config.Topics = append(config.Topics, servicebus.Topic{
-				Name: fmt.Sprintf("%s-%d", prefix, i), DefaultMessageTimeToLive: servicebus.Forever,
-				Subscriptions: []servicebus.Subscription{{Queue: servicebus.Queue{Name: "sub", RequiresSession: sessions, DefaultMessageTimeToLive: servicebus.Forever}}},
-			})
+		b, err := servicebus.New(servicebus.Options{Keys: keys})
+		if err != nil {
+			return nil, err
 		}
+		doors, err := listenTwice()
+		if err != nil {
+			b.Close()
+			return nil, err
+		}
+		ctx, stop := context.WithCancel(ctx)
+		go func() { _ = b.Serve(ctx, doors[0]) }()   // ends with the broker
+		server := &http.Server{Handler: b.Handler()} //nolint:gosec // on loopback, for one program
+		go func() { _ = server.Serve(doors[1]) }()   // ends with Close
+		q := &queueBroker{tests: tests, broker: b, server: server, admin: doors[1].Addr().String(), stop: stop, settings: []string{
+			"AZURE_RECORD_MODE=live", "SERVICEBUS_ENDPOINT=localhost", "SERVICEBUS_ENDPOINT_PREMIUM=localhost",
+		}}
+		for name := range liveKeys {
+			q.settings = append(q.settings, fmt.Sprintf("SERVICEBUS_CONNECTION_STRING%s=Endpoint=sb://%s;SharedAccessKeyName=key%s;SharedAccessKey=secret%s;UseDevelopmentEmulator=true",
+				name, doors[0].Addr(), name, name))
+		}
+		return q, nil
 	}
-	b, err := servicebus.New(servicebus.Options{Config: config})
-	if err != nil {
-		return nil, err
-	}
-	doors, err := listenTwice()
-	if err != nil {
-		b.Close()
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	go func() { _ = b.Serve(ctx, doors[0]) }()                                                                              // ends with the broker
-	fixture := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { detachAll(b, w, r) })} //nolint:gosec // on loopback, for one program
-	go func() { _ = fixture.Serve(doors[1]) }()                                                                             // ends with Close
-	connection := b.ConnectionString(doors[0].Addr().String())
-	q := &queueBroker{broker: b, fixture: fixture, stop: stop, settings: []string{
-		"AZURE_RECORD_MODE=live", "EMBEDDED_FIXTURE=http://" + doors[1].Addr().String() + "/",
-		"SERVICEBUS_ENDPOINT=localhost", "SERVICEBUS_ENDPOINT_PREMIUM=localhost",
-	}}
-	for _, name := range []string{"", "_PREMIUM", "_NO_MANAGE", "_SEND_ONLY", "_LISTEN_ONLY"} {
-		q.settings = append(q.settings, "SERVICEBUS_CONNECTION_STRING"+name+"="+connection)
-	}
-	return q, nil
 }
 
 func listenTwice() ([2]net.Listener, error) {
@@ -196,31 +161,9 @@ func listenTwice() ([2]net.Listener, error) {
 	return doors, nil
 }
 
-// laterBy is how long after the answer the links of a queue are detached where a test counts on receiving before it.
-const laterBy = 300 * time.Millisecond
-
-// detachAll detaches every link of a queue, as an update of a queue does in the service: now, or some time after the answer.
-func detachAll(b *servicebus.Broker, w http.ResponseWriter, r *http.Request) {
-	queue := strings.Trim(r.URL.Path, "/")
-	detach := func() (err error) {
-		for _, kind := range []servicebus.LinkKind{servicebus.Receivers, servicebus.Senders, servicebus.ManagementLinks} {
-			_, one := b.Detach(queue, kind, "amqp:link:detach-forced")
-			err = errors.Join(err, one)
-		}
-		return err
-	}
-	if r.URL.RawQuery == "later" {
-		time.AfterFunc(laterBy, func() { _ = detach() }) // nobody waits for it
-		return
-	}
-	if err := detach(); err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-	}
-}
-
 func (q *queueBroker) close() error {
 	q.stop()
-	err := q.fixture.Close()
+	err := q.server.Close()
 	q.broker.Close()
 	return err
 }

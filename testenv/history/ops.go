@@ -4,6 +4,7 @@ package history
 const (
 	Send               = "servicebus.send"
 	Publish            = "servicebus.publish"        // arrived at a topic; each copy in a subscription is a Send there
+	Forward            = "servicebus.forward"        // moved on to another entity, which Note names; it is a Send there
 	DropDuplicate      = "servicebus.drop-duplicate" // dropped by duplicate detection
 	Schedule           = "servicebus.schedule"
 	CancelScheduled    = "servicebus.cancel-scheduled"

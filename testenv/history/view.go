@@ -99,7 +99,7 @@ func ends(e Event) bool {
 		return false
 	}
 	switch e.Op {
-	case Complete, DeadLetter, Take, Expired:
+	case Complete, DeadLetter, Take, Expired, Forward:
 		return true
 	}
 	return false

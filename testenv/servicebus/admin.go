@@ -48,9 +48,7 @@ type adminReply struct {
 }
 
 func adminError(status int, format string, args ...any) adminReply {
-	var detail strings.Builder
-	_ = xml.EscapeText(&detail, fmt.Appendf(nil, format, args...)) // a builder takes everything
-	return adminReply{status: status, body: fmt.Sprintf("<Error><Code>%d</Code><Detail>%s</Detail></Error>", status, detail.String())}
+	return adminReply{status: status, body: fmt.Sprintf("<Error><Code>%d</Code><Detail>%s</Detail></Error>", status, escaped(fmt.Sprintf(format, args...)))}
 }
 
 // isAdmin reports whether a request is one to the administration API: its clients say which version they speak.

@@ -19,10 +19,11 @@ const (
 // never is how the service writes a time that has not come.
 const never = "0001-01-01T00:00:00"
 
+// escaped writes text as XML. Quotes stay, because people read it.
 func escaped(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
-	return b.String()
+	return strings.NewReplacer("&#39;", "'", "&#34;", `"`).Replace(b.String())
 }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
@@ -85,6 +86,11 @@ func (e *entity) elementsLocked() []xmlSetting {
 	}
 	flag := strconv.FormatBool
 	receivable := e.kind != kindTopic
+	accessed := never
+	if !e.accessed.IsZero() {
+		accessed = instant(e.accessed)
+	}
+	sql, correlation := e.filterCountsLocked()
 	only := func(applies bool, s xmlSetting) xmlSetting {
 		if !applies {
 			s.value = ""
@@ -93,7 +99,7 @@ func (e *entity) elementsLocked() []xmlSetting {
 	}
 	return []xmlSetting{
 		only(receivable, given("LockDuration", formatDuration(q.LockDuration))),
-		only(e.kind != kindSubscription, given("MaxSizeInMegabytes", strconv.FormatInt(max(1, q.MaxSize>>20), 10))),
+		only(e.kind != kindSubscription, xmlSetting{"MaxSizeInMegabytes", strconv.FormatInt(max(1, q.MaxSize>>20), 10)}),
 		only(e.kind != kindSubscription, xmlSetting{"RequiresDuplicateDetection", flag(q.RequiresDuplicateDetection)}),
 		only(receivable, xmlSetting{"RequiresSession", flag(q.RequiresSession)}),
 		given("DefaultMessageTimeToLive", formatDuration(q.DefaultMessageTimeToLive)),
@@ -106,15 +112,33 @@ func (e *entity) elementsLocked() []xmlSetting {
 		only(receivable, xmlSetting{"MessageCount", strconv.Itoa(e.main.all.live + e.dead.all.live)}),
 		given("AuthorizationRules", ""),
 		{"Status", statusNames[e.status]},
+		given("ForwardTo", escaped(q.ForwardTo)),
 		given("UserMetadata", ""),
-		{"CreatedAt", instant(e.created)}, {"UpdatedAt", instant(e.updated)}, {"AccessedAt", never},
+		{"CreatedAt", instant(e.created)}, {"UpdatedAt", instant(e.updated)}, {"AccessedAt", accessed},
 		only(e.kind != kindSubscription, given("SupportOrdering", "true")),
 		{"CountDetails", e.countDetailsLocked()},
 		only(e.kind == kindTopic, xmlSetting{"SubscriptionCount", strconv.Itoa(len(e.subscriptions))}),
+		only(e.kind == kindTopic, xmlSetting{"SqlFilterCount", strconv.Itoa(sql)}),
+		only(e.kind == kindTopic, xmlSetting{"CorrelationFilterCount", strconv.Itoa(correlation)}),
+		given("ForwardDeadLetteredMessagesTo", escaped(q.ForwardDeadLetteredMessagesTo)),
 		given("AutoDeleteOnIdle", forever),
-		only(e.kind != kindSubscription, xmlSetting{"EnablePartitioning", "false"}),
-		only(e.kind != kindSubscription, given("MaxMessageSizeInKilobytes", strconv.Itoa(e.broker.opts.MaxMessageSize>>10))),
+		only(e.kind != kindSubscription, given("EnablePartitioning", "false")),
+		only(e.kind != kindSubscription, given("MaxMessageSizeInKilobytes", strconv.Itoa(q.MaxMessageSize>>10))),
 	}
+}
+
+// filterCountsLocked counts the filters of the subscriptions of a topic. True and false are SQL too.
+func (e *entity) filterCountsLocked() (sql, correlation int) {
+	for _, s := range e.subscriptions {
+		for _, r := range s.rules {
+			if _, ok := r.Filter.(CorrelationFilter); ok {
+				correlation++
+			} else {
+				sql++
+			}
+		}
+	}
+	return sql, correlation
 }
 
 // countDetailsLocked are the runtime properties. A locked message counts as active, as in the service.

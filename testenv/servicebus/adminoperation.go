@@ -100,7 +100,7 @@ func (b *Broker) updateLocked(a adminRequest, e *entity) adminReply {
 	if string(a.kind) != e.kind.String() {
 		return adminError(http.StatusConflict, "SubCode=40900. Conflict. The entity '%s' is a %s.", e.cfg.Name, e.kind)
 	}
-	r := &settingsReader{broker: b, d: a.description}
+	r := &settingsReader{broker: b, d: a.description, existing: e}
 	cfg := r.settings(e.cfg)
 	for name, changed := range map[string]bool{
 		"RequiresSession": cfg.RequiresSession != e.cfg.RequiresSession, "RequiresDuplicateDetection": cfg.RequiresDuplicateDetection != e.cfg.RequiresDuplicateDetection,
@@ -116,9 +116,16 @@ func (b *Broker) updateLocked(a adminRequest, e *entity) adminReply {
 	e.cfg, e.details, e.status, e.updated = cfg, r.details(), r.status(e.status), time.Now()
 	e.duplicates.window = cfg.DuplicateDetectionHistoryTimeWindow
 	return adminReply{status: http.StatusOK, body: b.entityEntryLocked(e), after: func() {
-		b.detachLinks(e, amqp.Errorf(amqp.DetachForced, "The entity '%s' was updated.", e.cfg.Name))
+		b.spawn(func() {
+			if b.sleep(updateDelay) {
+				b.detachLinks(e, amqp.Errorf(amqp.DetachForced, "The entity '%s' was updated.", e.cfg.Name))
+			}
+		})
 	}}
 }
+
+// updateDelay is how long after the answer an update detaches links. A live test of azservicebus counts on receiving before.
+const updateDelay = 200 * time.Millisecond
 
 func (b *Broker) detachLinks(e *entity, err *amqp.Error) {
 	for _, l := range b.linksOf(e, func(*amqp.Link, *node) bool { return true }) {

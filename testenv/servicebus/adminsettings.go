@@ -42,15 +42,16 @@ func childText(list []element, name string) string {
 
 // A settingsReader reads the settings of an entity, and collects what is wrong with them.
 type settingsReader struct {
-	broker *Broker
-	d      description
-	faults []string
+	broker   *Broker
+	d        description
+	existing *entity // nil where one is made
+	faults   []string
 }
 
 // forever is how clients write a time without an end: the largest TimeSpan of .NET.
 const forever = "P10675199DT2H48M5.4775807S"
 
-// longest is more than any time that is not meant to be without an end.
+// longestDays is more than any time that is not meant to be without an end.
 const longestDays = 36_500
 
 // settings returns the settings of an entity, where the description has them.
@@ -63,33 +64,30 @@ func (r *settingsReader) settings(q Queue) Queue {
 	r.flag("RequiresSession", &q.RequiresSession)
 	r.number("MaxDeliveryCount", func(n int) { q.MaxDeliveryCount = n })
 	r.number("MaxSizeInMegabytes", func(n int) { q.MaxSize = int64(n) << 20 })
-	r.number("MaxMessageSizeInKilobytes", func(n int) {
-		if limit := r.broker.opts.MaxMessageSize >> 10; n > limit {
-			r.fault("MaxMessageSizeInKilobytes %d is more than the %d of this namespace", n, limit)
-		}
-	})
-	r.unsupported()
+	r.number("MaxMessageSizeInKilobytes", func(n int) { q.MaxMessageSize = n << 10 })
+	q.ForwardTo, _ = r.text("ForwardTo")
+	q.ForwardDeadLetteredMessagesTo, _ = r.text("ForwardDeadLetteredMessagesTo")
+	r.partitions(&q)
+	r.faults = append(r.faults, q.forwardFaults(func(path string) bool {
+		e := r.broker.namespace.entities[path]
+		return e != nil && e.kind != kindSubscription
+	})...)
 	return q
 }
 
-// unsupported refuses by name what the broker would not do.
-func (r *settingsReader) unsupported() {
-	for _, name := range []string{"EnablePartitioning", "EnableExpress", "EnableSubscriptionPartitioning"} {
-		on := false
-		if r.flag(name, &on); on {
-			r.refuse(name)
-		}
-	}
-	for _, name := range []string{"ForwardTo", "ForwardDeadLetteredMessagesTo"} {
-		if childText(r.d.Elements, name) != "" {
-			r.refuse(name)
-		}
-	}
-}
+// partitionsOf is how many partitions the service gives an entity that has them, each of the size that was asked for.
+const partitionsOf = 16
 
-func (r *settingsReader) refuse(name string) {
-	r.fault("%s is not implemented by the embedded Service Bus", name)
-	r.broker.refuse("administration: " + name)
+// partitions reads whether an entity is partitioned. Here it is one log all the same, whose order is better than it need be.
+func (r *settingsReader) partitions(q *Queue) {
+	on := false
+	r.flag("EnablePartitioning", &on)
+	switch {
+	case r.existing == nil && on:
+		q.MaxSize *= partitionsOf
+	case r.existing != nil && on != (r.existing.details["EnablePartitioning"] == "true"):
+		r.fault("Partitioning cannot be changed for %s. ", r.existing.kind)
+	}
 }
 
 func (r *settingsReader) fault(format string, args ...any) {

@@ -1,7 +1,9 @@
 package servicebus
 
 import (
+	"cmp"
 	"strings"
+	"time"
 
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
@@ -114,7 +116,7 @@ func (b *Broker) attach(l *amqp.Link, a amqp.Attach, address string) {
 	terms := amqp.Terms{}
 	switch {
 	case !l.PeerReceives():
-		terms.MaxMessageSize = uint64(b.opts.MaxMessageSize)
+		terms.MaxMessageSize = uint64(b.maxMessage(n))
 		if terms.Credit = uint32(b.opts.SenderCredit); b.opts.WithholdCredit && n.kind == nodeEntity {
 			terms.Credit = 0
 		}
@@ -151,7 +153,7 @@ func (b *Broker) admit(l *amqp.Link, a amqp.Attach, address string) (*node, *amq
 			return nil, err
 		}
 		_, session := sessionWanted(a)
-		if err := n.store.fits(session); l.PeerReceives() && err != nil {
+		if err := cmp.Or(n.store.fits(session), n.store.forwards()); l.PeerReceives() && err != nil {
 			return nil, err
 		}
 	}
@@ -183,6 +185,16 @@ func (s *store) direction(receives bool) *amqp.Error {
 	return nil
 }
 
+// maxMessage bounds what a sender to a node may send, in bytes.
+func (b *Broker) maxMessage(n *node) int {
+	if n.store == nil {
+		return b.opts.MaxMessageSize
+	}
+	n.store.entity.mu.Lock()
+	defer n.store.entity.mu.Unlock()
+	return n.store.entity.cfg.MaxMessageSize
+}
+
 // admitCBS refuses a second pair of links in the strict mode.
 func (b *Broker) admitCBS(l *amqp.Link) *amqp.Error {
 	if !b.opts.OneCBSLink {
@@ -204,6 +216,7 @@ func (e *entity) open(kind nodeKind, receives bool) *amqp.Error {
 	if kind == nodeEntity && (receives && !e.mayReceiveLocked() || !receives && !e.maySendLocked()) || e.status == Disabled {
 		return e.disabledError()
 	}
+	e.accessed = time.Now()
 	return nil
 }
 

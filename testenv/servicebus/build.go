@@ -22,7 +22,7 @@ func newSubscription(topic *entity, s Subscription) *entity {
 	cfg.Name = topic.cfg.Name + subscriptionsInfix + s.Name
 	cfg.MaxSize = topic.cfg.MaxSize
 	e := newEntity(topic.broker, kindSubscription, cfg)
-	e.topic = topic
+	e.topic, e.accessed = topic, e.created     // the service counts the making of a subscription
 	e.rules, _ = newRules(s.Rules, time.Now()) // their faults were found before
 	return e
 }

@@ -37,6 +37,11 @@ type Queue struct {
 	DuplicateDetectionHistoryTimeWindow time.Duration
 	// MaxSize bounds the bytes of all messages of the queue, its dead letters included. Defaults to 1 GiB.
 	MaxSize int64
+	// MaxMessageSize bounds a message or a batch, in bytes. Defaults to the one of [Options].
+	MaxMessageSize int
+	// ForwardTo and ForwardDeadLetteredMessagesTo name queues or topics to which messages and dead letters move on. A message
+	// moves at most four times. While the target cannot take it, it waits and is tried again every ten seconds.
+	ForwardTo, ForwardDeadLetteredMessagesTo string
 }
 
 // Topic describes a topic. The zero value of a field means its default, which is that of a queue.
@@ -130,18 +135,31 @@ var subscriptionName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,50}$`)
 func (c Config) validate() error {
 	seen := names{}
 	var errs []error
+	known := c.targets()
 	for i, q := range c.Queues {
-		errs = append(errs, located(fmt.Sprintf("queue %d %q", i, q.Name), append(seen.check(q.Name), q.faults()...))...)
+		errs = append(errs, located(fmt.Sprintf("queue %d %q", i, q.Name), slices.Concat(seen.check(q.Name), q.faults(), q.forwardFaults(known)))...)
 	}
 	for i, t := range c.Topics {
 		at := fmt.Sprintf("topic %d %q", i, t.Name)
 		errs = append(errs, located(at, append(seen.check(t.Name), t.settings().faults()...))...)
 		own := names{}
 		for j, s := range t.Subscriptions {
-			errs = append(errs, located(fmt.Sprintf("%s, subscription %d %q", at, j, s.Name), append(own.checkSubscription(s.Name), s.faults()...))...)
+			errs = append(errs, located(fmt.Sprintf("%s, subscription %d %q", at, j, s.Name), slices.Concat(own.checkSubscription(s.Name), s.faults(), s.forwardFaults(known)))...)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// targets returns what reports whether a path is one of a queue or a topic.
+func (c Config) targets() func(path string) bool {
+	paths := map[string]bool{}
+	for _, q := range c.Queues {
+		paths[lower(q.Name)] = true
+	}
+	for _, t := range c.Topics {
+		paths[lower(t.Name)] = true
+	}
+	return func(path string) bool { return paths[path] }
 }
 
 // located turns texts into errors that begin with a place.
@@ -193,5 +211,6 @@ func (q Queue) faults() []string {
 	w := q.DuplicateDetectionHistoryTimeWindow
 	check(w >= time.Second && w <= maxDuplicateWindow, "DuplicateDetectionHistoryTimeWindow %v must be between 1s and %v", w, maxDuplicateWindow)
 	check(q.MaxSize >= 1, "MaxSize %d must be positive", q.MaxSize)
+	check(q.MaxMessageSize == 0 || q.MaxMessageSize >= 1024 && q.MaxMessageSize <= 100<<20, "MaxMessageSize %d must be between 1 KiB and 100 MiB", q.MaxMessageSize)
 	return all
 }

@@ -113,7 +113,7 @@ func TestFaultsOfTheEmulatorConfigurationAreReportedAtOnce(t *testing.T) {
 		`rule "empty": the filter: a correlation filter needs at least one property`, "Rules[3].Properties.CorrelationFilter.Properties.a: must be a string, a number",
 		"Topics[0].Subscriptions[1].Properties.LockDuration: PT6M is not between",
 		`Queues[0].Properties.LockDuration: "1 minute" is not an ISO 8601 duration`, "Queues[0].Properties.MaxDeliveryCount: must be a whole number from 1 to 10",
-		"Queues[0].Properties.ForwardTo: forwarding is not implemented",
+		`Queues[0].Properties: ForwardTo: there is no queue or topic "x"`, "Queues[0].Properties: ForwardTo is not for entities that require sessions",
 		"Queues[0].Properties.MaxDeliveryCnt: is not known", "Queues[1].Name: \"Q\" is used twice", "Queues[1].Properties.LockDuration: PT6M is not between",
 		"Queues[1].Properties.DefaultMessageTimeToLive: P1D is not between", "Queues[1].Properties.RequiresDuplicateDetection: must be true or false",
 		"Queues[1].Properties.MaxDeliveryCount: must be", `Queues[2].Name: "a$b": a queue or topic name has`, "Queues[2].Properties: must be an object",

@@ -32,7 +32,7 @@
 //
 // [Broker.Handler] speaks the administration API of Azure over HTTP, for queues, topics, subscriptions and rules.
 //
-// What it does not have, it refuses loudly: partitions, transactions, forwarding, management operations that it does not know, TLS and
+// What it does not have, it refuses loudly: transactions, transfer dead-letter queues, management operations that it does not know, TLS and
 // WebSockets. Each refusal is an error to the client, an event history.Refused, and an entry of [Broker.Refusals], so that
 // a test environment can fail the test that asked for it.
 //

@@ -115,6 +115,7 @@ func (p *configReader) file(root object) Config {
 		p.fault(ns.at("Name"), `must be "sbemulatorns", the only name that the official emulator takes`)
 	}
 	p.entities(ns, &c)
+	p.targets(ns, c)
 	return c
 }
 
@@ -134,6 +135,24 @@ func (p *configReader) entities(ns object, c *Config) {
 		t := p.topic(o)
 		p.unique(seen, o, t.Name)
 		c.Topics = append(c.Topics, t)
+	}
+}
+
+// targets faults what is forwarded to nowhere.
+func (p *configReader) targets(ns object, c Config) {
+	known := c.targets()
+	check := func(at string, q Queue) {
+		for _, f := range q.forwardFaults(known) {
+			p.fault(at+".Properties", "%s", f)
+		}
+	}
+	for i, q := range c.Queues {
+		check(fmt.Sprintf("%s[%d]", ns.at("Queues"), i), q)
+	}
+	for i, t := range c.Topics {
+		for j, s := range t.Subscriptions {
+			check(fmt.Sprintf("%s[%d].Subscriptions[%d]", ns.at("Topics"), i, j), s.Queue)
+		}
 	}
 }
 
@@ -179,11 +198,8 @@ func (p *configReader) receivable(props object) Queue {
 		LockDuration:                     p.duration(props, "LockDuration", time.Minute, limits{5 * time.Second, maxLockDuration}),
 		MaxDeliveryCount:                 p.count(props, "MaxDeliveryCount", 10, 10),
 		RequiresSession:                  p.flag(props, "RequiresSession"),
-	}
-	for _, key := range []string{"ForwardTo", "ForwardDeadLetteredMessagesTo"} {
-		if p.text(props, key) != "" {
-			p.fault(props.at(key), "forwarding is not implemented by the embedded Service Bus")
-		}
+		ForwardTo:                        p.text(props, "ForwardTo"),
+		ForwardDeadLetteredMessagesTo:    p.text(props, "ForwardDeadLetteredMessagesTo"),
 	}
 	return q
 }

@@ -1,6 +1,7 @@
 package servicebus
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -40,10 +41,10 @@ type entity struct {
 	kind   kind
 	cfg    Queue // its name is the entity's path
 
-	// created and updated are when the entity was made and last changed, and details the settings as an administration
+	// created, updated and accessed are when the entity was made, last changed and last attached to, and details the settings as an administration
 	// client has written them, by name.
-	created, updated time.Time
-	details          map[string]string
+	created, updated, accessed time.Time
+	details                    map[string]string
 
 	status     Status
 	rights     Rights
@@ -63,6 +64,7 @@ func newEntity(b *Broker, k kind, cfg Queue) *entity {
 		namespace: b.namespace, broker: b, kind: k, cfg: cfg, rights: Manage, locks: map[amqp.UUID]*message{},
 		duplicates: duplicates{window: cfg.DuplicateDetectionHistoryTimeWindow, seen: map[string]time.Time{}},
 	}
+	e.cfg.MaxMessageSize = cmp.Or(cfg.MaxMessageSize, b.opts.MaxMessageSize)
 	e.created = time.Now()
 	e.updated = e.created
 	e.main = newStore(e, cfg.Name, false)

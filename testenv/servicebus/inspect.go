@@ -138,8 +138,8 @@ func (b *Broker) SendEncoded(path string, encoded []byte) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("servicebus: send to %s: %w", path, err)
 	}
-	if len(encoded) > b.opts.MaxMessageSize {
-		return 0, fmt.Errorf("servicebus: send to %s: %d bytes are more than the limit of %d", path, len(encoded), b.opts.MaxMessageSize)
+	if limit := b.maxMessage(&node{store: s}); len(encoded) > limit {
+		return 0, fmt.Errorf("servicebus: send to %s: %d bytes are more than the limit of %d", path, len(encoded), limit)
 	}
 	seqs, refusal := s.entity.accept([]*message{m})
 	if refusal != nil {

@@ -17,7 +17,7 @@ func (m *message) fallDueLocked(now time.Time) {
 	case m.state == scheduled:
 		s.entity.activateLocked(m, now)
 	default:
-		s.expireLocked(m, now)
+		s.settleDownLocked(m, now) // its life has ended, or it is to be forwarded
 	}
 	s.dispatchLocked(now)
 }

@@ -57,6 +57,7 @@ type message struct {
 	enqueued      time.Time
 	expires       time.Time // zero: never
 	due           time.Time // when a scheduled message becomes active
+	hops          int       // how often it was forwarded
 	failed        uint32    // deliveries that ended without success: the delivery-count on the wire
 	state         state
 	source        string // the entity from which it was dead-lettered

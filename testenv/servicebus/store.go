@@ -166,11 +166,19 @@ func (s *store) settleDownLocked(m *message, now time.Time) {
 		s.entity.watchLocked(m, m.due)
 		return
 	case active:
-		s.readyOf(m).push(m)
+		if s.forwardLocked(m, now) {
+			return
+		}
+		if ready := s.readyOf(m); !ready.has(m) {
+			ready.push(m)
+		}
 		if m.session != nil {
 			s.sessions.reviewLocked(m.session, now)
 		}
 	case deferred: // waits to be received by its number
+	}
+	if s.target() != "" {
+		return // it is tried again
 	}
 	if s.dead {
 		s.entity.watchLocked(m, time.Time{}) // dead letters do not expire

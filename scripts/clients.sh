@@ -25,6 +25,8 @@ serve() {
 			if grep -q '^curl' "$logs/devenv"; then
 				eval "$(grep '^export \(SERVICEBUS_CONNECTION_STRING\|COSMOS_ENDPOINT\|COSMOS_KEY\)=' "$logs/devenv")"
 				export CLIENTS_SERVICEBUS=$SERVICEBUS_CONNECTION_STRING CLIENTS_COSMOS=$COSMOS_ENDPOINT CLIENTS_COSMOS_KEY=$COSMOS_KEY
+				CLIENTS_SERVICEBUS_ADMIN=$(sed -n 's|^curl -s http://\([^/]*\)/queues.*|\1|p' "$logs/devenv")
+				export CLIENTS_SERVICEBUS_ADMIN
 				return 0
 			fi
 			sleep 0.1
@@ -65,6 +67,7 @@ run_js() {
 	node servicebus.js || failed=1
 	node topics.js || failed=1
 	node sessions.js || failed=1
+	node administration.js || failed=1
 	node cosmos.js || failed=1
 	return $failed
 }
@@ -83,6 +86,7 @@ run_python() {
 	"$cache/python/bin/python" "$sources/python/servicebus.py" || failed=1
 	"$cache/python/bin/python" "$sources/python/topics.py" || failed=1
 	"$cache/python/bin/python" "$sources/python/sessions.py" || failed=1
+	"$cache/python/bin/python" "$sources/python/administration.py" || failed=1
 	"$cache/python/bin/python" "$sources/python/cosmos.py" || failed=1
 	return $failed
 }

@@ -1,7 +1,6 @@
 package servicebus
 
 import (
-	"cmp"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -24,6 +23,7 @@ type adminRequest struct {
 	parent, name, rule string // parent is the topic of a subscription and of its rules
 	list               bool
 	skip, top          int
+	address            string // of the request, without its query
 	update             bool
 	description        description
 }
@@ -110,7 +110,7 @@ func (b *Broker) adminRights(r *http.Request) (Rights, string) {
 		}
 		return Manage, ""
 	}
-	rights, _, problem := verifySAS(token, cmp.Or(r.URL.Host, r.Host)+r.URL.RequestURI(), b.opts.Keys, time.Now())
+	rights, _, problem := verifySAS(token, sasHost(token)+r.URL.RequestURI(), b.opts.Keys, time.Now())
 	return rights, problem
 }
 
@@ -132,7 +132,7 @@ func (a adminRequest) unauthorized(method string) adminReply {
 
 // readAdminRequest tells what a request is about.
 func readAdminRequest(r *http.Request) (adminRequest, error) {
-	a := adminRequest{top: 100, update: r.Header.Get("If-Match") != ""}
+	a := adminRequest{top: 100, update: r.Header.Get("If-Match") != "", address: "http://" + r.Host + r.URL.Path}
 	a.readPath(strings.Trim(r.URL.Path, "/"))
 	for name, dst := range map[string]*int{"$skip": &a.skip, "$top": &a.top} {
 		if s := r.URL.Query().Get(name); s != "" {

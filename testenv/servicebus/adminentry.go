@@ -12,8 +12,11 @@ import (
 const (
 	atomNamespace    = "http://www.w3.org/2005/Atom"
 	connectNamespace = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
-	schemaInstance   = "http://www.w3.org/2001/XMLSchema-instance"
-	xmlSchema        = "http://www.w3.org/2001/XMLSchema"
+	// countNamespace is where Python looks for the counts. JavaScript looks for the prefix that CountDetails declares, and for a
+	// prefix of four letters, as the service writes it, at the types of values.
+	countNamespace = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
+	schemaInstance = "http://www.w3.org/2001/XMLSchema-instance"
+	xmlSchema      = "http://www.w3.org/2001/XMLSchema"
 )
 
 // never is how the service writes a time that has not come.
@@ -36,12 +39,17 @@ func (b *Broker) entry(path, title, description, content string, updated time.Ti
 		description, connectNamespace, schemaInstance, content, description)
 }
 
-// feed returns a page of entries.
+// feed returns a page of entries, with the address of the next one if there is more: Go counts by itself, JavaScript follows
+// the link, which it reads only beside another one.
 func feed[T any](title string, a adminRequest, all []T, entryOf func(T) string) adminReply {
 	var s strings.Builder
 	fmt.Fprintf(&s, `<feed xmlns="%s"><title type="text">%s</title><updated>%s</updated>`, atomNamespace, title, instant(time.Now()))
 	page := all[min(a.skip, len(all)):]
-	for _, one := range page[:min(a.top, len(page))] {
+	if len(page) > a.top {
+		page = page[:a.top]
+		fmt.Fprintf(&s, `<link rel="self" href="%s"/><link rel="next" href="%s?$skip=%d&amp;$top=%d"/>`, escaped(a.address), escaped(a.address), a.skip+a.top, a.top)
+	}
+	for _, one := range page {
 		s.WriteString(entryOf(one))
 	}
 	s.WriteString("</feed>")
@@ -64,14 +72,17 @@ func (b *Broker) entityEntryLocked(e *entity) string {
 	}
 	var s strings.Builder
 	for _, one := range e.elementsLocked() {
-		if one.value != "" {
+		switch {
+		case one.name == "":
+			s.WriteString(one.value)
+		case one.value != "":
 			fmt.Fprintf(&s, "<%s>%s</%s>", one.name, one.value, one.name)
 		}
 	}
 	return b.entry(e.cfg.Name, title, e.kind.String()+"Description", s.String(), e.updated)
 }
 
-// An xmlSetting is an element of a description; its value is XML.
+// An xmlSetting is an element of a description; its value is XML. Without a name the value is the whole element.
 type xmlSetting struct{ name, value string }
 
 // elementsLocked returns the settings of an entity, in the order of the service. What a client has written is there as it
@@ -116,13 +127,15 @@ func (e *entity) elementsLocked() []xmlSetting {
 		given("UserMetadata", ""),
 		{"CreatedAt", instant(e.created)}, {"UpdatedAt", instant(e.updated)}, {"AccessedAt", accessed},
 		only(e.kind != kindSubscription, given("SupportOrdering", "true")),
-		{"CountDetails", e.countDetailsLocked()},
+		{"", e.countDetailsLocked()},
 		only(e.kind == kindTopic, xmlSetting{"SubscriptionCount", strconv.Itoa(len(e.subscriptions))}),
 		only(e.kind == kindTopic, xmlSetting{"SqlFilterCount", strconv.Itoa(sql)}),
 		only(e.kind == kindTopic, xmlSetting{"CorrelationFilterCount", strconv.Itoa(correlation)}),
 		given("ForwardDeadLetteredMessagesTo", escaped(q.ForwardDeadLetteredMessagesTo)),
 		given("AutoDeleteOnIdle", forever),
 		only(e.kind != kindSubscription, given("EnablePartitioning", "false")),
+		{"EntityAvailabilityStatus", "Available"},
+		only(e.kind != kindSubscription, given("EnableExpress", "false")),
 		only(e.kind != kindSubscription, given("MaxMessageSizeInKilobytes", strconv.Itoa(q.MaxMessageSize>>10))),
 	}
 }
@@ -144,9 +157,17 @@ func (e *entity) filterCountsLocked() (sql, correlation int) {
 // countDetailsLocked are the runtime properties. A locked message counts as active, as in the service.
 func (e *entity) countDetailsLocked() string {
 	c := e.main.countsLocked()
-	return fmt.Sprintf("<ActiveMessageCount>%d</ActiveMessageCount><DeadLetterMessageCount>%d</DeadLetterMessageCount>"+
-		"<ScheduledMessageCount>%d</ScheduledMessageCount><TransferMessageCount>0</TransferMessageCount><TransferDeadLetterMessageCount>0</TransferDeadLetterMessageCount>",
-		c.Active+c.Locked+c.Deferred, e.dead.all.live, c.Scheduled)
+	var s strings.Builder
+	for _, one := range []struct {
+		name string
+		n    int
+	}{
+		{"ActiveMessageCount", c.Active + c.Locked + c.Deferred}, {"DeadLetterMessageCount", e.dead.all.live},
+		{"ScheduledMessageCount", c.Scheduled}, {"TransferMessageCount", 0}, {"TransferDeadLetterMessageCount", 0},
+	} {
+		fmt.Fprintf(&s, `<d2p1:%s>%d</d2p1:%s>`, one.name, one.n, one.name)
+	}
+	return fmt.Sprintf(`<CountDetails xmlns:d2p1="%s">%s</CountDetails>`, countNamespace, s.String())
 }
 
 // formatDuration writes a duration in ISO 8601.

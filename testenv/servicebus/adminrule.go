@@ -153,7 +153,7 @@ func xmlValues(name string, values map[string]any) string {
 	var s strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		kind, text := xmlValue(values[key])
-		fmt.Fprintf(&s, `<KeyValueOfstringanyType><Key>%s</Key><Value i:type="d:%s" xmlns:d="%s">%s</Value></KeyValueOfstringanyType>`,
+		fmt.Fprintf(&s, `<KeyValueOfstringanyType><Key>%s</Key><Value i:type="d6p1:%s" xmlns:d6p1="%s">%s</Value></KeyValueOfstringanyType>`,
 			escaped(key), kind, xmlSchema, escaped(text))
 	}
 	if s.Len() == 0 {

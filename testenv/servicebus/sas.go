@@ -72,6 +72,16 @@ func resourceCovers(escaped, audience string) bool {
 	return covers(withoutScheme(plain), withoutScheme(audience))
 }
 
+// sasHost returns the host for which a token was signed. Clients reach the administration API under another name than the
+// one they sign for, because they know no port of it.
+func sasHost(token string) string {
+	_, rest, _ := strings.Cut(token, "sr=")
+	escaped, _, _ := strings.Cut(rest, "&")
+	plain, _ := url.QueryUnescape(escaped) // what cannot be read is refused where the signature is checked
+	host, _, _ := strings.Cut(withoutScheme(plain), "/")
+	return host
+}
+
 func withoutScheme(s string) string {
 	if _, rest, ok := strings.Cut(s, "://"); ok {
 		s = rest

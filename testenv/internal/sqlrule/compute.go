@@ -7,7 +7,8 @@ import (
 
 // compare compares two values. A whole number and another number are compared as floating point numbers, as C# does.
 func compare(op string, a, b any) any {
-	order, ok := 0, true
+	var order int
+	var ok bool
 	switch x := a.(type) {
 	case string:
 		y, same := b.(string)
@@ -20,8 +21,6 @@ func compare(op string, a, b any) any {
 		ok = same && (op == "=" || op == "<>" || op == "!=")
 	case int64, float64:
 		order, ok = compareNumbers(a, b)
-	default:
-		ok = false
 	}
 	if !ok {
 		return unknown{}

@@ -200,9 +200,11 @@ func TestLostSessionLockCountsTheDeliveriesAndFreesTheSession(t *testing.T) {
 		require.NoError(t, r.CompleteMessage(within(t, time.Minute), ms[0], nil))
 		time.Sleep(31 * time.Second)
 		require.False(t, w.sessions()["a"].Locked)
+		links, err := w.Links("orders", servicebus.Receivers)
+		require.NoError(t, err)
+		require.Zero(t, links, "its receiver is told")
 		require.Equal(t, 2, w.sessions()["a"].Active)
-		err := r.CompleteMessage(within(t, 3*time.Second), ms[1], nil)
-		require.Error(t, err, "the lock was lost")
+		require.Error(t, r.CompleteMessage(within(t, 3*time.Second), ms[1], nil), "the lock was lost")
 
 		other, err := w.dial().AcceptSessionForQueue(within(t, time.Minute), "orders", "a", nil)
 		require.NoError(t, err)
@@ -222,6 +224,7 @@ func TestRenewedSessionLockKeepsTheMessages(t *testing.T) {
 		for range 5 {
 			time.Sleep(20 * time.Second)
 			require.NoError(t, r.RenewSessionLock(within(t, time.Minute), nil))
+			require.Equal(t, time.Now().Add(30*time.Second).UnixMilli(), w.copiesOf("orders")[0].LockedUntil.UnixMilli(), "what is locked under it too")
 			require.Equal(t, time.Now().Add(30*time.Second).UnixMilli(), r.LockedUntil().UnixMilli())
 		}
 		require.NoError(t, r.CompleteMessage(within(t, time.Minute), m, nil))
@@ -322,7 +325,13 @@ func TestDeferredMessageOfASession(t *testing.T) {
 		r := w.accept("a")
 		m := takeOf(t, r, 1)[0]
 		require.NoError(t, r.DeferMessage(within(t, time.Minute), m, nil))
-		_, err := w.accept("b").ReceiveDeferredMessages(within(t, time.Minute), []int64{*m.SequenceNumber}, nil)
+		require.NoError(t, r.Close(within(t, time.Minute)))
+		b := w.acceptNext()
+		require.Equal(t, "b", b.SessionID())
+		_, err := w.client.AcceptNextSessionForQueue(within(t, time.Second), "orders", nil)
+		requireCode(t, azservicebus.CodeTimeout, err) // a session of which all is deferred is not offered
+		r = w.accept("a")
+		_, err = b.ReceiveDeferredMessages(within(t, time.Minute), []int64{*m.SequenceNumber}, nil)
 		require.Error(t, err, "it belongs to the other session")
 		again, err := r.ReceiveDeferredMessages(within(t, time.Minute), []int64{*m.SequenceNumber}, nil)
 		require.NoError(t, err)
@@ -500,4 +509,38 @@ func workOnce(w *env, c *azservicebus.Client, rng *rand.Rand) {
 		stop()
 	}
 	_ = r.Close(context.Background())
+}
+
+// TestFaultsAtTheAcceptingOfASession holds that a session is free again whatever goes wrong while it is accepted.
+func TestFaultsAtTheAcceptingOfASession(t *testing.T) {
+	for name, rule := range map[string]*fault.Rule{
+		"refused before":     fault.On(history.Attach).Entity("orders").Before(fault.Reject("com.microsoft:server-busy")),
+		"refused after":      fault.On(history.Attach).Entity("orders").After(fault.Reject("com.microsoft:server-busy")),
+		"detached after":     fault.On(history.Attach).Entity("orders").After(fault.DetachLink("amqp:link:detach-forced")),
+		"cut before":         fault.On(history.Attach).Entity("orders").Before(fault.DropReply()),
+		"cut after":          fault.On(history.Attach).Entity("orders").After(fault.DropReply()),
+		"delayed before":     fault.On(history.Attach).Entity("orders").Before(fault.Wait(5 * time.Second)),
+		"never answered":     fault.On(history.Attach).Entity("orders").Before(fault.Action{Kind: fault.Silence}),
+		"renewal is refused": fault.On(history.RenewSession).Key("a").Before(fault.Reply(500, 0)),
+		"renewal gets lost":  fault.On(history.RenewSession).Key("a").After(fault.Action{Kind: fault.Silence}),
+		"state gets lost":    fault.On(history.SetSessionState).Key("a").Before(fault.Action{Kind: fault.Silence}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := sessionful()
+			o.Faults = fault.Script(rule)
+			bubble(t, o, func(t *testing.T, w *env) {
+				// A message that is there before the fault, sent without a link that the rule could strike.
+				_, err := w.Send("orders", servicebus.Message{Properties: &servicebus.Properties{MessageID: "m1", GroupID: text("a")}})
+				require.NoError(t, err)
+				first := w.dial()
+				if r, err := first.AcceptNextSessionForQueue(within(t, 10*time.Second), "orders", nil); err == nil {
+					_ = r.RenewSessionLock(within(t, 10*time.Second), nil)
+					_ = r.SetSessionState(within(t, 10*time.Second), []byte("x"), nil)
+				}
+				_ = first.Close(context.Background())
+				m := takeOf(t, w.acceptNext(), 1)[0]
+				require.Equal(t, []any{"m1", uint32(1)}, []any{m.MessageID, m.DeliveryCount})
+			})
+		})
+	}
 }

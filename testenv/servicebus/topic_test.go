@@ -203,7 +203,9 @@ func TestWhatCannotBeDoneWithTopicsAndSubscriptions(t *testing.T) {
 			_, err = r.ReceiveMessages(within(t, time.Minute), 1, nil)
 			requireCode(t, azservicebus.CodeNotFound, err)
 		}
-		_, err := w.Send(billing, servicebus.Message{})
+		_, err := w.Counts("events/$DeadLetterQueue")
+		require.Error(t, err, "only subscriptions have dead letters")
+		_, err = w.Send(billing, servicebus.Message{})
 		require.ErrorContains(t, err, "Cannot send to the subscription")
 	})
 }

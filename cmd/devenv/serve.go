@@ -71,7 +71,7 @@ UseDevelopmentEmulator=true, as the one that is printed does.
 
 There are queues and topics with subscriptions, rules, sessions, dead-letter queues, locks, schedules, duplicate detection
 and the administration API, and containers with batches, patches, queries, change feed and time to live. There are no
-transactions, forwarding, stored procedures, JOIN, GROUP BY, DISTINCT or aggregates but COUNT. What is missing is refused
+transactions, stored procedures, JOIN, GROUP BY, DISTINCT or aggregates but COUNT. What is missing is refused
 with an error, and printed here. All is kept in memory and gone at the end.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

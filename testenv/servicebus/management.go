@@ -2,6 +2,7 @@ package servicebus
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/orderworker/orderworker/testenv/fault"
@@ -12,45 +13,20 @@ import (
 // maxPeekBytes bounds the messages of one reply, in bytes; at least one message is always returned.
 const maxPeekBytes = 1 << 20
 
-// manage carries out a management operation. Implemented: renew-lock, update-disposition, peek-message,
-// receive-by-sequence-number, schedule-message, cancel-scheduled-message, those on sessions and those on rules. Not
-// implemented: batch deletion. server-timeout is not enforced, because clients send 0 when little time is left.
+// manage carries out a management operation. The service has others, for deleting in batches. server-timeout is not enforced,
+// because clients send 0 when little time is left.
 func (b *Broker) manage(r *request) {
 	op, _ := r.property("operation").(string)
-	need := Listen
-	var start func(*request) (fault.Point, func() reply, *reply)
-	switch shortOperation(op) {
-	case "renew-lock":
-		start = b.renewLocks
-	case "update-disposition":
-		start = b.updateDisposition
-	case "peek-message":
-		start = b.peek
-	case "receive-by-sequence-number":
-		start = b.receiveDeferred
-	case "schedule-message":
-		start, need = b.schedule, Send
-	case "cancel-scheduled-message":
-		start, need = b.cancelScheduled, Send
-	case "renew-session-lock":
-		start = b.renewSession
-	case "get-session-state":
-		start = b.getSessionState
-	case "set-session-state":
-		start = b.setSessionState
-	case "get-message-sessions":
-		start = b.listSessions
-	case "add-rule":
-		start = b.addRule
-	case "remove-rule":
-		start = b.removeRule
-	case "enumerate-rules":
-		start = b.enumerateRules
-	default:
+	start := b.operations()[shortOperation(op)]
+	if start == nil {
 		b.refuse("management operation " + op)
 		r.answer(reply{status: http.StatusNotImplemented, condition: amqp.NotImplemented,
 			description: "the embedded Service Bus does not implement the management operation " + op})
 		return
+	}
+	need := Listen
+	if strings.Contains(op, "schedule") {
+		need = Send
 	}
 	if err := peerOf(r.link).authorize(r.node, need); err != nil {
 		r.answer(failure(err))
@@ -69,6 +45,19 @@ func (b *Broker) manage(r *request) {
 		answer: func() { r.answer(result) },
 		refuse: r.refused,
 	})
+}
+
+// An operation reads a request. It returns the point of the fault plan and what has the effect, or the answer to a request
+// that makes no sense.
+type operation func(*request) (fault.Point, func() reply, *reply)
+
+func (b *Broker) operations() map[string]operation {
+	return map[string]operation{
+		"renew-lock": b.renewLocks, "update-disposition": b.updateDisposition, "peek-message": b.peek,
+		"receive-by-sequence-number": b.receiveDeferred, "schedule-message": b.schedule, "cancel-scheduled-message": b.cancelScheduled,
+		"renew-session-lock": b.renewSession, "get-session-state": b.getSessionState, "set-session-state": b.setSessionState,
+		"get-message-sessions": b.listSessions, "add-rule": b.addRule, "remove-rule": b.removeRule, "enumerate-rules": b.enumerateRules,
+	}
 }
 
 func early(r reply) (fault.Point, func() reply, *reply) { return fault.Point{}, nil, &r }

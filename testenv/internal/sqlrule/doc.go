@@ -12,5 +12,5 @@
 // where the service fails the evaluation of the whole filter.
 //
 // Everything else is refused by name when an expression is parsed: parameters without a value, system properties other than
-// [SystemProperties], and functions other than those above.
+// those listed in property.go, and functions other than those above.
 package sqlrule

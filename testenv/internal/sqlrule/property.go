@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// SystemProperties are the names that follow sys. in an expression. Label and Subject are one.
-var SystemProperties = []string{
+// systemProperties are the names that follow sys. in an expression. Label and Subject are one.
+var systemProperties = []string{
 	"ContentType", "CorrelationId", "Label", "MessageId", "ReplyTo", "ReplyToSessionId", "SessionId", "Subject", "To",
 }
 
 // A Name is the name of a property.
 type Name struct {
-	// System tells that it is one of [SystemProperties], as they are spelt there.
+	// System tells that it is one of those listed in property.go, as they are spelt there.
 	System bool
 	Text   string
 }
@@ -51,11 +51,11 @@ func (p *parser) property() (Name, error) {
 	case !strings.EqualFold(scope.text, "sys"):
 		return Name{}, p.fault(scope, "the scope %s is neither sys nor user", scope)
 	}
-	i := slices.IndexFunc(SystemProperties, func(s string) bool { return strings.EqualFold(s, second) })
+	i := slices.IndexFunc(systemProperties, func(s string) bool { return strings.EqualFold(s, second) })
 	if i < 0 {
-		return Name{}, p.fault(scope, "the system property %q is not supported; supported are %s", second, strings.Join(SystemProperties, ", "))
+		return Name{}, p.fault(scope, "the system property %q is not supported; supported are %s", second, strings.Join(systemProperties, ", "))
 	}
-	return Name{System: true, Text: SystemProperties[i]}, nil
+	return Name{System: true, Text: systemProperties[i]}, nil
 }
 
 // keywords cannot be names without a delimiter.

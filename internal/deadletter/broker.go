@@ -31,7 +31,7 @@ type Broker interface {
 	// Complete removes a locked message. ErrLockLost means that this call has not removed it; an earlier call with an
 	// unknown outcome may have. Any other error leaves the outcome unknown.
 	Complete(ctx context.Context, lock LockToken) error
-	// Release gives locked messages back at once and without a delivery count.
+	// Release releases locks at once, those that are not lost already.
 	Release(ctx context.Context, locks []LockToken) error
 	// Send sends an encoded message to the queue itself, byte for byte, and returns nil only when the broker has taken it.
 	// ErrTooLarge means that it was not sent; any other error leaves that unknown.

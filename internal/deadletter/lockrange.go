@@ -17,7 +17,7 @@ const (
 	// Between fewest and most messages are asked for at a time: the more, the longer none is met that is wanted.
 	fewestLocks = 25
 	mostLocks   = 400
-	// renewBatch locks are renewed or released in one call.
+	// renewBatch locks are renewed in one call.
 	renewBatch = 100
 	// idleWait is how long the broker may take to hand out another message before it is taken to have none.
 	idleWait = 2 * time.Second
@@ -216,7 +216,7 @@ func (s *lockRange) complete(ctx context.Context, sequence int64) error {
 // renew extends every lock half way through its life, until the context ends.
 func (s *lockRange) renew(ctx context.Context) {
 	for backoff.Sleep(ctx, s.lock/4) {
-		for _, batch := range s.due(time.Now()) {
+		for batch := range slices.Chunk(s.due(time.Now()), renewBatch) {
 			s.extend(ctx, batch)
 		}
 	}
@@ -227,67 +227,47 @@ type due struct {
 	token    LockToken
 }
 
-// due returns the locks that have less than half their life left, in batches.
-func (s *lockRange) due(now time.Time) [][]due {
+// due returns the locks that have less than half their life left.
+func (s *lockRange) due(now time.Time) []due {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var batches [][]due
+	var out []due
 	for n, h := range s.locks {
-		if h.until.Sub(now) > s.lock/2 {
-			continue
+		if h.until.Sub(now) <= s.lock/2 {
+			out = append(out, due{n, h.token})
 		}
-		if len(batches) == 0 || len(batches[len(batches)-1]) == renewBatch {
-			batches = append(batches, make([]due, 0, renewBatch))
-		}
-		last := len(batches) - 1
-		batches[last] = append(batches[last], due{n, h.token})
-	}
-	return batches
-}
-
-// extend renews a batch. When one lock of it is lost the broker may refuse all of them, so each is tried alone. A failure
-// for another cause is tried again at the next round, which comes before the locks end.
-func (s *lockRange) extend(ctx context.Context, batch []due) {
-	ctx, cancel := context.WithTimeout(ctx, s.lock/4)
-	defer cancel()
-	started := time.Now()
-	err := s.broker.Renew(ctx, tokens(batch))
-	switch {
-	case err == nil:
-		s.extended(batch, started.Add(s.lock))
-	case errors.Is(err, ErrLockLost) && len(batch) > 1:
-		for i := range batch {
-			s.extend(ctx, batch[i:i+1])
-		}
-	case errors.Is(err, ErrLockLost):
-		// The message comes again, and is met again.
-		s.lose(batch[0])
-	}
-}
-
-func tokens(batch []due) []LockToken {
-	out := make([]LockToken, len(batch))
-	for i, d := range batch {
-		out[i] = d.token
 	}
 	return out
 }
 
-func (s *lockRange) extended(batch []due, until time.Time) {
+// extend renews a batch. When one lock of it is lost the broker may refuse all of them, so each is tried alone; the message of a
+// lost lock comes again, and is met again. A failure for another cause is tried again at the next round, which comes before the
+// locks end.
+func (s *lockRange) extend(ctx context.Context, batch []due) {
+	ctx, cancel := context.WithTimeout(ctx, s.lock/4)
+	defer cancel()
+	tokens := make([]LockToken, len(batch))
+	for i, d := range batch {
+		tokens[i] = d.token
+	}
+	until := time.Now().Add(s.lock)
+	err := s.broker.Renew(ctx, tokens)
+	if errors.Is(err, ErrLockLost) && len(batch) > 1 {
+		for i := range batch {
+			s.extend(ctx, batch[i:i+1])
+		}
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range batch {
-		if h, ok := s.locks[d.sequence]; ok && h.token == d.token {
+		switch h, kept := s.locks[d.sequence]; {
+		case !kept || h.token != d.token: // it was completed meanwhile, or met again
+		case err == nil:
 			s.locks[d.sequence] = held{token: d.token, until: until}
+		case errors.Is(err, ErrLockLost):
+			delete(s.locks, d.sequence)
 		}
-	}
-}
-
-func (s *lockRange) lose(d due) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h, ok := s.locks[d.sequence]; ok && h.token == d.token {
-		delete(s.locks, d.sequence)
 	}
 }
 
@@ -299,7 +279,7 @@ func (s *lockRange) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	// First no new messages, or those released would come in again.
-	errs := []error{s.broker.Unlock(ctx)}
+	err := s.broker.Unlock(ctx)
 	s.mu.Lock()
 	all := make([]LockToken, 0, len(s.locks))
 	for _, h := range s.locks {
@@ -307,24 +287,5 @@ func (s *lockRange) end(ctx context.Context) error {
 	}
 	clear(s.locks)
 	s.mu.Unlock()
-	for batch := range slices.Chunk(all, renewBatch) {
-		errs = append(errs, s.release(ctx, batch))
-	}
-	return errors.Join(errs...)
-}
-
-// release releases a batch. When one lock of it is lost the broker may refuse all of them, so each is tried alone.
-func (s *lockRange) release(ctx context.Context, batch []LockToken) error {
-	err := s.broker.Release(ctx, batch)
-	switch {
-	case !errors.Is(err, ErrLockLost):
-		return err
-	case len(batch) == 1:
-		return nil
-	}
-	var errs []error
-	for i := range batch {
-		errs = append(errs, s.release(ctx, batch[i:i+1]))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, s.broker.Release(ctx, all))
 }

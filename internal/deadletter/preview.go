@@ -31,46 +31,45 @@ type Body struct {
 
 // BodyOf returns what can be shown of a message's body in at most limit bytes.
 func BodyOf(m *amqp.Message, limit int) Body {
-	switch {
-	case len(m.Data) == 1:
-		return shown("data", limit, m.Data[0])
-	case len(m.Data) > 1:
-		return shown(fmt.Sprintf("%d data sections", len(m.Data)), limit, m.Data...)
-	case m.Sequence != nil:
-		return textBody("sequence", Value(m.Sequence), limit)
-	}
 	switch v := m.Value.(type) {
-	case nil:
-		return Body{Kind: "none"}
 	case string:
 		return shown("value (string)", limit, []byte(v))
 	case []byte:
 		return shown("value (binary)", limit, v)
-	default:
-		return textBody("value ("+body.TypeName(v)+")", Value(v), limit)
 	}
+	switch {
+	case len(m.Data) == 1:
+		return shown("data", limit, m.Data[0])
+	case len(m.Data) > 1:
+		return shown(fmt.Sprintf("%d data sections", len(m.Data)), limit, bytes.Join(m.Data, nil))
+	case m.Sequence != nil:
+		return textBody("sequence", Value(m.Sequence), limit)
+	case m.Value == nil:
+		return Body{Kind: "none"}
+	}
+	return textBody("value ("+body.TypeName(m.Value)+")", Value(m.Value), limit)
 }
 
 // shown bounds the work as well as the result: a body may have a hundred megabytes.
-func shown(kind string, limit int, sections ...[]byte) Body {
+func shown(kind string, limit int, content []byte) Body {
 	limit = max(limit, 0)
-	var head []byte
-	for _, s := range sections {
-		head = append(head, s[:min(len(s), limit+utf8.UTFMax-len(head))]...)
-		if len(head) >= limit+utf8.UTFMax {
-			break
-		}
+	b := Body{Kind: kind, Bytes: len(content), Cut: len(content) > limit}
+	head := bytes.TrimPrefix(content[:min(len(content), limit)], []byte("\ufeff"))
+	if last := backToRune(string(head), max(0, len(head)-1)); b.Cut && !utf8.FullRune(head[last:]) {
+		head = head[:last] // the cut was within a character
 	}
-	b := Body{Kind: kind, Bytes: sizeOf(sections), Cut: sizeOf(sections) > limit}
-	if text, ok := asText(head, limit, b.Cut); ok {
-		b.Text = visibleLines(text)
+	if utf8.Valid(head) && bytes.IndexByte(head, 0) < 0 {
+		b.Text = visibleLines(string(head))
 		return b
 	}
-	b.Binary = true
-	b.Text = dump(head[:min(len(head), limit, 512)])
-	b.Cut = b.Bytes > min(limit, 512)
+	limit = min(limit, maxDump)
+	b.Binary, b.Cut = true, len(content) > limit
+	b.Text = dump(content[:min(len(content), limit)])
 	return b
 }
+
+// maxDump is how many bytes of a body are dumped.
+const maxDump = 512
 
 // dump shows eight bytes a line, so that it fits a phone.
 func dump(head []byte) string {
@@ -86,30 +85,6 @@ func dump(head []byte) string {
 		lines = append(lines, fmt.Sprintf("%04x  %-23s  %s", at, fmt.Sprintf("% x", row), text))
 	}
 	return strings.Join(lines, "\n")
-}
-
-func sizeOf(sections [][]byte) int {
-	n := 0
-	for _, s := range sections {
-		n += len(s)
-	}
-	return n
-}
-
-// asText returns the head as text, cut at a character.
-func asText(head []byte, limit int, cut bool) (string, bool) {
-	head = bytes.TrimPrefix(head, []byte("\ufeff"))
-	if cut {
-		end := min(limit, len(head))
-		for end > 0 && end < len(head) && !utf8.RuneStart(head[end]) {
-			end--
-		}
-		head = head[:end]
-	}
-	if !utf8.Valid(head) || bytes.IndexByte(head, 0) >= 0 {
-		return "", false
-	}
-	return string(head), true
 }
 
 func textBody(kind, text string, limit int) Body {

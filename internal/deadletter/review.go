@@ -71,58 +71,40 @@ func (r *Reviewer) List(ctx context.Context, f Filter) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		caller := ctx
 		ctx, cancel := context.WithCancel(caller)
-		pages := make(chan page, pagesAhead)
 		var work sync.WaitGroup
 		defer work.Wait()
 		defer cancel()
-		work.Go(func() { r.readPages(ctx, f, pages, &work) })
-		for p := range pages {
-			if p.err != nil {
-				// A caller that gave up is to see that, and not what the client made of it.
-				yield(Item{}, cmp.Or(caller.Err(), p.err))
+		slots := make(chan struct{}, lookups)
+		var ahead []chan []Item
+		// hand yields the pages but for the newest few, and reports whether to go on.
+		hand := func(keep int) bool {
+			for ; len(ahead) > keep; ahead = ahead[1:] {
+				for _, item := range <-ahead[0] {
+					if f.Matches(item) && !yield(item, nil) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		for page, err := range r.Pages(ctx, max(f.FirstSequence, 1), f.LastSequence) {
+			if err != nil {
+				if hand(0) {
+					// A caller that gave up is to see that, and not what the client made of it.
+					yield(Item{}, cmp.Or(caller.Err(), err))
+				}
 				return
 			}
-			for _, item := range <-p.items {
-				if f.Matches(item) && !yield(item, nil) {
-					return
-				}
+			page = slices.DeleteFunc(page, func(l *DeadLetter) bool { return !f.MatchesMessage(l) })
+			items := make(chan []Item, 1)
+			work.Go(func() { items <- r.examine(ctx, page, slots) })
+			if ahead = append(ahead, items); !hand(pagesAhead) {
+				return
 			}
 		}
 		// A listing that was cut off must not look like a whole one.
-		if err := caller.Err(); err != nil {
-			yield(Item{}, err)
-		}
-	}
-}
-
-// page is a page whose messages are being examined, or why there is none.
-type page struct {
-	items chan []Item
-	err   error
-}
-
-// readPages reads the messages that the filter can select, and has each page examined while it reads the next.
-func (r *Reviewer) readPages(ctx context.Context, f Filter, pages chan<- page, work *sync.WaitGroup) {
-	defer close(pages)
-	slots := make(chan struct{}, lookups)
-	put := func(p page) bool {
-		select {
-		case pages <- p:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
-	for messages, err := range r.Pages(ctx, max(f.FirstSequence, 1), f.LastSequence) {
-		if err != nil {
-			put(page{err: err})
-			return
-		}
-		messages = slices.DeleteFunc(messages, func(l *DeadLetter) bool { return !f.MatchesMessage(l) })
-		p := page{items: make(chan []Item, 1)}
-		work.Go(func() { p.items <- r.examine(ctx, messages, slots) })
-		if !put(p) {
-			return
+		if hand(0) && caller.Err() != nil {
+			yield(Item{}, caller.Err())
 		}
 	}
 }

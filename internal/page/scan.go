@@ -116,7 +116,7 @@ func (s *Server) counts(ctx context.Context) (count, int) {
 
 func (s *Server) count(done chan struct{}) {
 	began := time.Now()
-	verdicts, reasons := deadletter.NewGroups(deadletter.ByVerdict, began), deadletter.NewGroups(deadletter.ByReason, began)
+	verdicts, reasons := deadletter.NewGroups(deadletter.ByVerdict), deadletter.NewGroups(deadletter.ByReason)
 	var arrivals []int64
 	found := count{keys: map[string][]int64{}}
 	ctx, cancel := s.background()

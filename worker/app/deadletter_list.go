@@ -43,7 +43,7 @@ settings of the queue.`,
 				}
 			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
-				l := lister{review: r, filter: filter, limit: limit, now: now, groups: deadletter.NewGroups(grouping, now), byVerdict: grouping == deadletter.ByVerdict, out: sys.stdout}
+				l := lister{review: r, filter: filter, limit: limit, now: now, groups: deadletter.NewGroups(grouping), byVerdict: grouping == deadletter.ByVerdict, out: sys.stdout}
 				switch {
 				case by != "":
 					return l.grouped(ctx, output)
@@ -58,7 +58,7 @@ settings of the queue.`,
 	}
 	f.bind(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or csv")
-	c.Flags().StringVar(&by, "group", "", "count instead, by verdict, reason or age")
+	c.Flags().StringVar(&by, "group", "", "count instead, by verdict or reason")
 	c.Flags().IntVar(&limit, "limit", 0, "stop after so many; 0 lists all")
 	return c
 }
@@ -125,8 +125,10 @@ func (l *lister) each(ctx context.Context, visit func(deadletter.Item) error) (i
 const listRow = "%-10v  %-15s  %-26s  %5s  %-38s  %s\n"
 
 func (l *lister) table(ctx context.Context) error {
+	header := false
 	n, err := l.each(ctx, func(item deadletter.Item) error {
-		if l.groups.Total() == 1 {
+		if !header {
+			header = true
 			if _, err := fmt.Fprintf(l.out, listRow, "SEQUENCE", "VERDICT", "REASON", "AGE", "MESSAGE ID", "NOTES"); err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func joins(r rune) bool {
 }
 
 // oddCharacter reports whether the only difference is one ASCII character against one that may have its form, such as a
-// Cyrillic а or a dash. Accented Latin messages look like themselves.
+// Cyrillic а or a dash. Accented Latin letters look like themselves.
 func oddCharacter(plain, other string) bool {
 	if len(plain) != 1 || plain[0] >= utf8.RuneSelf {
 		return false

@@ -17,7 +17,7 @@ func TestTwoValuesThatDifferAreShownSoThatAPersonSeesIt(t *testing.T) {
 		{"an accent that both have is left alone", "\"cafe\u0301 1\"", "\"cafe\u0301 2\"", "\"cafe\u0301 1\"", "\"cafe\u0301 2\""},
 		{"a Hangul syllable and its parts", `"한"`, "\"\u1112\u1161\u11ab\"", `"한"`, `"\u1112\u1161\u11ab"`},
 		{"a blank that does not break", `"a b"`, "\"a\u00a0b\"", `"a b"`, `"a\u00a0b"`},
-		{"a Cyrillic message", `"A-1"`, "\"\u0410-1\"", `"A-1"`, `"\u0410-1"`},
+		{"a Cyrillic letter", `"A-1"`, "\"\u0410-1\"", `"A-1"`, `"\u0410-1"`},
 		{"a dash for a hyphen", "\"A\u20131\"", `"A-1"`, `"A\u20131"`, `"A-1"`},
 		{"an end of line", `"x\r\n"`, `"x\n"`, `"x\r\n"`, `"x\n"`},
 		{"one within the other", `"x"`, `"x "`, `"x"`, `"x "`},

@@ -80,8 +80,13 @@ func walk(dir string) (err error) {
 		return err
 	}
 	failing.Store(false)
+	ctx = context.WithoutCancel(ctx)
+	// What every command of the review runs, this one without a message.
+	if err := counted(filepath.Join(dir, "start"), func() error { return command(ctx, env, p, "deadletter", "log") }); err != nil {
+		return err
+	}
 	return counted(filepath.Join(dir, "deadletter"), func() error {
-		return command(context.WithoutCancel(ctx), env, p, "deadletter", "reprocess", strconv.FormatInt(sequence, 10), "--reason", "the handler is fixed")
+		return command(ctx, env, p, "deadletter", "reprocess", strconv.FormatInt(sequence, 10), "--reason", "the handler is fixed")
 	})
 }
 

@@ -239,7 +239,7 @@ func TestWhatMakesNoSenseIsRefusedWithTheReason(t *testing.T) {
 		"no number":              {[]string{"discard", "x", "--reason", "x"}, exitUsage, "sequence number"},
 		"nothing":                {[]string{"discard", "--reason", "x"}, exitUsage, "sequence numbers"},
 		"a verdict that is none": {[]string{"list", "--verdict", "maybe"}, exitUsage, "never-applied"},
-		"a group that is none":   {[]string{"list", "--group", "colour"}, exitUsage, "verdict, reason, age"},
+		"a group that is none":   {[]string{"list", "--group", "colour"}, exitUsage, "neither verdict nor reason"},
 		"an age that is none":    {[]string{"list", "--older-than", "old"}, exitUsage, "--older-than"},
 		"a form that is none":    {[]string{"list", "-o", "xml"}, exitUsage, "-o"},
 		"no command":             {[]string{"explode"}, exitUsage, "explode"},

@@ -5,6 +5,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/orderworker/orderworker/worker/internal/receiver"
 )
 
 // A delivery is one message in process. Only the goroutine that processes it touches it, but for its lock.
@@ -13,14 +15,14 @@ type delivery struct {
 	lock     *lock
 	received time.Time
 	// link is the link that the message came by. Nil once the message's own object has been used for a settlement.
-	link *link
+	link *receiver.Link
 	// panicked tells that a panic over this message has had its event.
 	panicked bool
 	// span is the span of the delivery.
 	span trace.SpanContext
 }
 
-func (w *Worker) newDelivery(m *azservicebus.ReceivedMessage, l *link) *delivery {
+func (w *Worker) newDelivery(m *azservicebus.ReceivedMessage, l *receiver.Link) *delivery {
 	return &delivery{
 		message:  m,
 		lock:     newLock(m.LockToken, w.config.LockDuration, m.LockedUntil),
@@ -46,5 +48,5 @@ func (d *delivery) lag() time.Duration {
 	if d.message.EnqueuedTime == nil {
 		return 0
 	}
-	return max(-wallUntil(*d.message.EnqueuedTime, d.received), 0)
+	return max(-receiver.WallUntil(*d.message.EnqueuedTime, d.received), 0)
 }

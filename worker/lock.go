@@ -3,6 +3,8 @@ package worker
 import (
 	"sync"
 	"time"
+
+	"github.com/orderworker/orderworker/worker/internal/receiver"
 )
 
 // A lock is the lock of one delivery, as this process may rely on it: by elapsed monotonic time since the call that got
@@ -27,13 +29,10 @@ const shortestLock = 5 * time.Second
 func newLock(token [16]byte, duration time.Duration, lockedUntil *time.Time) *lock {
 	now, left := time.Now(), duration
 	if lockedUntil != nil {
-		left = min(left, max(wallUntil(*lockedUntil, now), 0))
+		left = min(left, max(receiver.WallUntil(*lockedUntil, now), 0))
 	}
 	return &lock{token: token, duration: duration, until: now.Add(left), span: max(left, min(duration, shortestLock))}
 }
-
-// wallUntil is the time from now to the broker's t. Now has a monotonic reading that t lacks, so it is by the wall clock.
-func wallUntil(t, now time.Time) time.Duration { return t.Sub(now.Round(0)) }
 
 // left returns how much longer the lock lasts, 0 when it has ended.
 func (l *lock) left() time.Duration {
@@ -51,7 +50,7 @@ func (l *lock) left() time.Duration {
 func (l *lock) renewed(start time.Time, lockedUntil *time.Time) {
 	span := l.duration
 	if lockedUntil != nil {
-		span = min(span, max(wallUntil(*lockedUntil, start), shortestLock))
+		span = min(span, max(receiver.WallUntil(*lockedUntil, start), shortestLock))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/orderworker/orderworker/worker/internal/receiver"
 )
 
 // The keys of log lines. They are part of the product's interface: alerts match them.
@@ -57,7 +59,7 @@ func lineOf(e Event) (slog.Level, string, bool) {
 	case EventBreakerClosed:
 		return slog.LevelInfo, "store can be used again", true
 	case EventReceiverReplaced:
-		if e.Reason == replacedLost {
+		if e.Reason == receiver.ReplacedLost {
 			return slog.LevelInfo, "receiver replaced", true
 		}
 		return slog.LevelWarn, "receiver replaced", true

@@ -1,10 +1,7 @@
 package worker
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orderworker/orderworker/internal/brokerfault"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
 )
@@ -81,51 +77,6 @@ func TestEveryJudgementAgainstAMessageIsDescribed(t *testing.T) {
 	}
 }
 
-func TestSuspicionOfASilentReceiver(t *testing.T) {
-	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
-	const deaf = 4 * time.Minute
-	t.Run("an empty queue clears it", func(t *testing.T) {
-		s, f := suspicion{sequence: 7, since: start, replaced: 3}.judge(at(10), sighting{}, deaf)
-		require.Equal(t, suspicion{}, s)
-		require.Equal(t, finding{}, f)
-	})
-	t.Run("a waiting message replaces the receiver at growing intervals and is deafness in the end", func(t *testing.T) {
-		var s suspicion
-		var f finding
-		var replaced []int
-		for minute := range 60 {
-			s, f = s.judge(at(minute), sighting{waiting: 7}, deaf)
-			require.Equal(t, minute >= 4, f.deaf, "minute %d", minute)
-			if f.replace != "" {
-				replaced = append(replaced, minute)
-			}
-		}
-		require.Equal(t, []int{0, 1, 3, 7, 15, 30, 45}, replaced)
-	})
-	t.Run("messages that others take are no deafness", func(t *testing.T) {
-		var s suspicion
-		var f finding
-		for minute := range 60 {
-			s, f = s.judge(at(minute), sighting{waiting: int64(minute + 1)}, deaf)
-			require.False(t, f.deaf)
-		}
-	})
-	t.Run("a message that is delivered again and again is no deafness", func(t *testing.T) {
-		var s suspicion
-		var f finding
-		for minute := range 60 {
-			s, f = s.judge(at(minute), sighting{waiting: 7, deliveries: uint32(1 + minute/3)}, deaf)
-			require.False(t, f.deaf)
-		}
-	})
-	t.Run("a queue that does not answer replaces the receiver", func(t *testing.T) {
-		s, f := suspicion{sequence: 7, since: start}.judge(at(1), sighting{failed: true}, deaf)
-		require.Equal(t, finding{replace: replacedNoAnswer, noAnswer: true}, f)
-		require.Equal(t, int64(7), s.sequence)
-	})
-}
-
 func TestALock(t *testing.T) {
 	const d = time.Minute
 	wall := func(in time.Duration) *time.Time { u := time.Now().Round(0).Add(in); return &u }
@@ -168,32 +119,6 @@ func TestALock(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestSupervisedLeavesACallThatDoesNotReturn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release, late := make(chan struct{}), make(chan int, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		_, err := supervised(ctx, nil, 2*time.Second, func(context.Context) (int, error) { <-release; return 7, nil }, func(n int, _ error) { late <- n })
-		require.ErrorIs(t, err, errStuck)
-		require.Equal(t, 3*time.Second, time.Since(start))
-		close(release)
-		require.Equal(t, 7, <-late)
-	})
-}
-
-func TestSupervisedReturnsWhatTheCallReturned(t *testing.T) {
-	odd := errors.New("odd")
-	n, err := supervised(t.Context(), &crew{closed: true}, time.Second, func(context.Context) (int, error) { return 7, odd }, nil)
-	require.Equal(t, 7, n)
-	require.ErrorIs(t, err, odd)
-	_, err = supervised(t.Context(), &crew{closed: true}, time.Second, func(context.Context) (int, error) { panic("nil map") }, nil)
-	require.Equal(t, brokerfault.Panic, faultOf(err))
-	require.ErrorContains(t, err, "nil map")
-	_, err = supervised(t.Context(), &crew{}, time.Second, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, nil)
-	require.ErrorContains(t, err, "Goexit")
 }
 
 func TestConflictsAreForgottenInTimeAndBounded(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/orderworker/orderworker/worker/admission"
 	"github.com/orderworker/orderworker/worker/fingerprint"
 	"github.com/orderworker/orderworker/worker/identity"
+	"github.com/orderworker/orderworker/worker/internal/supervise"
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
@@ -42,7 +43,7 @@ type Pipeline struct {
 	storeTimeout   time.Duration
 	program        string
 	version        string
-	crew           *crew // nil outside of a worker
+	pool           *supervise.Pool // nil outside of a worker
 }
 
 // NewPipeline returns a pipeline by the settings of c for admission and for the timeouts of handler and store.
@@ -115,7 +116,7 @@ func (p *Pipeline) Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) 
 func (p *Pipeline) find(ctx context.Context, partition, documentID string) (Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
 	defer cancel()
-	return supervised(ctx, p.crew, callGrace, func(ctx context.Context) (Record, error) {
+	return supervise.Call(ctx, p.pool, callGrace, func(ctx context.Context) (Record, error) {
 		return p.store.Find(ctx, partition, documentID)
 	}, nil)
 }
@@ -147,10 +148,10 @@ func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	message, reader := r.Message, &stateReader{store: p.store, partition: r.Commit.PartitionKey(), timeout: p.storeTimeout}
 	message.Reader = reader
 	r.HandlerRuns++
-	effects, err := supervised(hctx, p.crew, callGrace, func(ctx context.Context) (Effects, error) {
+	effects, err := supervise.Call(hctx, p.pool, callGrace, func(ctx context.Context) (Effects, error) {
 		return p.handler.Handle(ctx, message)
 	}, nil)
-	r.stuck = cmp.Or(stuckIn(err), r.stuck)
+	r.stuck = cmp.Or(supervise.Stuck(err), r.stuck)
 	r = reader.account(r)
 	if err != nil {
 		return r.handlerFailed(hctx, err)
@@ -199,7 +200,7 @@ func (r Result) handlerFailed(ctx context.Context, err error) Result {
 		r.Detail = "The handler kept asking for a later retry: " + errorText(e.Err)
 		return r
 	}
-	if e, ok := errors.AsType[*panicError](err); ok {
+	if e, ok := errors.AsType[*supervise.PanicError](err); ok {
 		r.Cause, r.Reason, r.Detail = CauseHandlerPanic, reason.HandlerPanic, "The handler panicked: "+e.Error()
 		return r
 	}
@@ -226,16 +227,16 @@ func (r Result) interrupted(cause error) Result {
 // nonce stays, so that an earlier try is recognised.
 func (p *Pipeline) commit(ctx context.Context, r Result) Result {
 	if r.running() {
-		r.Cause, r.Err = CauseUnavailable, errStuck
+		r.Cause, r.Err = CauseUnavailable, supervise.ErrStuck
 		return r
 	}
 	sctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
 	defer cancel()
 	commit := r.Commit
-	outcome, err := supervised(sctx, p.crew, callGrace, func(ctx context.Context) (Outcome, error) {
+	outcome, err := supervise.Call(sctx, p.pool, callGrace, func(ctx context.Context) (Outcome, error) {
 		return p.store.Commit(ctx, commit)
 	}, nil)
-	r.stuck = cmp.Or(stuckIn(err), r.stuck)
+	r.stuck = cmp.Or(supervise.Stuck(err), r.stuck)
 	r.Calls += outcome.Calls
 	r.Charge += outcome.Charge
 	if err != nil {
@@ -328,7 +329,7 @@ func (r Result) failed(ctx context.Context, err error) Result {
 		r.Cause, r.Reason, r.Detail = CauseUncertain, cmp.Or(e.Reason, reason.NeverStorable), cmp.Or(e.Detail, "The store could not commit this message: "+errorText(e.Cause)+".")
 		return r
 	}
-	if e, ok := errors.AsType[*panicError](err); ok {
+	if e, ok := errors.AsType[*supervise.PanicError](err); ok {
 		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.NeverStorable, "The store panicked over this message: "+e.Error()
 		return r
 	}

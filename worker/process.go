@@ -7,6 +7,7 @@ import (
 
 	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/worker/internal/breaker"
+	"github.com/orderworker/orderworker/worker/internal/supervise"
 )
 
 // movedBase and movedMax bound the wait before the handler runs again because what it read has changed. Many messages may
@@ -147,7 +148,7 @@ func (w *Worker) panicked(d *delivery, r Result) {
 	if r.Cause == 0 || r.Err == nil || d.panicked {
 		return
 	}
-	if stack := stackOf(r.Err); stack != "" {
+	if stack := supervise.Stack(r.Err); stack != "" {
 		d.panicked = true
 		e := w.eventOf(EventPanicked, d, r)
 		e.Stack = stack

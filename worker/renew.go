@@ -10,6 +10,7 @@ import (
 
 	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/internal/brokerfault"
+	"github.com/orderworker/orderworker/worker/internal/receiver"
 )
 
 // minRenewal is the time that a renewal gets at least. A lock that has ended by our clock may live by the broker's.
@@ -92,42 +93,35 @@ func (w *Worker) keep(ctx context.Context, d *delivery, lost func()) {
 // renew renews the lock of d once, and reports whether that worked. It renews a copy that carries only the lock token:
 // the client writes the new time into the message without a lock, and needs nothing else of it.
 func (w *Worker) renew(ctx context.Context, d *delivery) bool {
-	l, err := w.connection.get(ctx)
+	l, err := w.receiver.Link(ctx)
 	if err != nil {
 		return false
 	}
 	start := time.Now()
 	left := d.lock.left()
 	limit := left / 2 // a connection may have to be set up first
-	if l.proven.Load() {
-		limit = min(left/4, oneTry)
+	if l.Proven() {
+		limit = min(left/4, receiver.OneTry)
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(limit, minRenewal))
 	defer cancel()
 	m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
-	err = l.do(ctx, callGrace, func(ctx context.Context) error { return l.receiver.RenewMessageLock(ctx, m, nil) })
-	switch faultOf(err) {
+	err = l.Call(ctx, callGrace, func(ctx context.Context, c receiver.Client) error { return c.RenewMessageLock(ctx, m, nil) })
+	switch receiver.FaultOf(err) {
 	case brokerfault.None:
-		l.worked()
+		l.Worked()
 		d.lock.renewed(start, m.LockedUntil)
 		return true
 	case brokerfault.LockLost:
-		l.worked()
+		l.Worked()
 		if left > 0 && !d.lock.wasRenewed() {
-			w.intake.lost(d.received, time.Now())
+			w.receiver.LostEarly(d.received)
 		}
 		d.lock.lose()
 	default:
 		if !errors.Is(ctx.Err(), context.Canceled) { // whatever the cause: what we cut short says nothing of the link
-			w.trouble(l, err)
+			w.receiver.Failed(l, err)
 		}
 	}
 	return false
-}
-
-// trouble records a failure on the management link of l, and gives l up after some in a row.
-func (w *Worker) trouble(l *link, err error) {
-	if l.trouble.Add(1) >= maxTrouble {
-		w.replace(l, replacedManagement, err)
-	}
 }

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/orderworker/orderworker/worker/internal/receiver"
 )
 
 const (
@@ -31,7 +35,9 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var loops sync.WaitGroup
 	loops.Go(func() { w.breaker.Run(ctx, w.probe, w.slots.inUse) })
-	loops.Go(func() { w.receiveLoop(ctx, work) })
+	loops.Go(func() {
+		w.receiver.Run(ctx, func(m []*azservicebus.ReceivedMessage, l *receiver.Link) { w.start(work, m, l) })
+	})
 	<-ctx.Done()
 
 	begun := time.Now()
@@ -54,8 +60,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	left := w.slots.inFlight()
 	// 4. The connection is closed last: closed before, nothing could be settled any more.
-	w.connection.close(lastCloseTime)
-	w.crew.close()
+	w.receiver.Close(lastCloseTime)
+	w.pool.Close()
 	w.observe(Event{Kind: EventStopped, Duration: time.Since(begun), InFlight: left})
 	return nil
 }
@@ -68,8 +74,8 @@ func (w *Worker) Abort() { w.abortOnce.Do(func() { close(w.abort) }) }
 func (w *Worker) stopLoops(loops *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() { loops.Wait(); close(done) }()
-	if waitFor(done, stopGrace+2*time.Second) && w.withdrawCredit() {
-		w.connection.closing(detachTime)
+	if waitFor(done, receiver.StopGrace+2*time.Second) {
+		w.receiver.Withdraw(detachTime)
 	}
 }
 

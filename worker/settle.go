@@ -9,6 +9,7 @@ import (
 
 	"github.com/orderworker/orderworker/internal/backoff"
 	"github.com/orderworker/orderworker/internal/brokerfault"
+	"github.com/orderworker/orderworker/worker/internal/receiver"
 )
 
 // A settlement says what is known of a settlement that was tried.
@@ -24,10 +25,6 @@ const (
 )
 
 const (
-	// oneTry bounds a call on links that stand. The client waits at least 3.2 s before it tries again by itself, resets the
-	// connection for it, and after a settlement takes its own mark "already settled" for the broker's consent. Below that
-	// bound a call is one try, and nil is the broker's word.
-	oneTry = 3 * time.Second
 	// firstSettleTimeout bounds the first try on a connection that must be set up: cutting that short does harm.
 	firstSettleTimeout = 15 * time.Second
 	// maxSettleTries bounds the tries by lock token. A completion is tried for as long as the lock lasts: what is committed
@@ -44,12 +41,12 @@ const (
 func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLetterNote) settlement {
 	ctx = context.WithoutCancel(ctx) // detached from every stop of the worker
 	until, doubt := time.Now().Add(w.settleTime(d)), false
-	if d.link != nil && w.connection.uses(d.link) {
+	if d.link != nil && w.receiver.Uses(d.link) {
 		l := d.link
 		d.link = nil // once per object: a second call would return nil without doing anything
-		switch fault := faultOf(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), oneTry))); fault {
+		switch fault := receiver.FaultOf(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), receiver.OneTry))); fault {
 		case brokerfault.None:
-			l.proven.Store(true)
+			l.Worked()
 			return settleDone
 		case brokerfault.LockLost:
 			return settleLockLost
@@ -71,25 +68,25 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 		if try > 0 && !backoff.Sleep(ctx, settleBackoff().Wait(try)) {
 			break
 		}
-		l, err := w.connection.get(ctx)
-		if errors.Is(err, errConnectionClosed) {
+		l, err := w.receiver.Link(ctx)
+		if errors.Is(err, receiver.ErrClosed) {
 			break
 		}
 		if err != nil {
 			continue
 		}
-		timeout := oneTry
-		if !l.proven.Load() {
+		timeout := receiver.OneTry
+		if !l.Proven() {
 			timeout = firstSettleTimeout
 		}
 		m := &azservicebus.ReceivedMessage{LockToken: d.lock.token}
 		err = w.settleOnce(ctx, l, m, a, note, timeout)
-		switch faultOf(err) {
+		switch receiver.FaultOf(err) {
 		case brokerfault.None:
-			l.worked()
+			l.Worked()
 			return settleDone
 		case brokerfault.LockLost:
-			l.worked()
+			l.Worked()
 			if doubt {
 				return settleUnknown
 			}
@@ -98,7 +95,7 @@ func (w *Worker) settleByToken(ctx context.Context, d *delivery, a action, note 
 			doubt = true
 			note = note.bare()
 			if ctx.Err() == nil {
-				w.trouble(l, err)
+				w.receiver.Failed(l, err)
 			}
 		}
 	}
@@ -125,19 +122,19 @@ func (w *Worker) settleTime(d *delivery) time.Duration {
 }
 
 // settleOnce makes one call.
-func (w *Worker) settleOnce(ctx context.Context, l *link, m *azservicebus.ReceivedMessage, a action, note deadLetterNote, timeout time.Duration) error {
+func (w *Worker) settleOnce(ctx context.Context, l *receiver.Link, m *azservicebus.ReceivedMessage, a action, note deadLetterNote, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return l.do(ctx, callGrace, func(ctx context.Context) error {
+	return l.Call(ctx, callGrace, func(ctx context.Context, c receiver.Client) error {
 		switch a {
 		case complete:
-			return l.receiver.CompleteMessage(ctx, m, nil)
+			return c.CompleteMessage(ctx, m, nil)
 		case deadLetter:
-			return l.receiver.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{
+			return c.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{
 				Reason: &note.reason, ErrorDescription: &note.description, PropertiesToModify: note.properties,
 			})
 		default:
-			return l.receiver.AbandonMessage(ctx, m, nil)
+			return c.AbandonMessage(ctx, m, nil)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/orderworker/orderworker/worker/internal/breaker"
+	"github.com/orderworker/orderworker/worker/internal/supervise"
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
@@ -48,7 +49,7 @@ func (r Result) blamed(on breaker.Blame) Result {
 func (w *Worker) probe(ctx context.Context) breaker.Report {
 	pctx, cancel := context.WithTimeout(ctx, w.config.StoreTimeout)
 	defer cancel()
-	err := call(pctx, nil, callGrace, w.pipeline.store.Ready)
+	err := supervise.Do(pctx, nil, callGrace, w.pipeline.store.Ready)
 	if err == nil {
 		return breaker.Report{Answer: breaker.Answered}
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"sync"
@@ -8,13 +9,15 @@ import (
 	"time"
 
 	"github.com/orderworker/orderworker/worker/internal/breaker"
+	"github.com/orderworker/orderworker/worker/internal/receiver"
+	"github.com/orderworker/orderworker/worker/internal/supervise"
 )
 
 // A Worker consumes one queue. Make one with [New] and run it once.
 type Worker struct {
 	config     Config
 	pipeline   *Pipeline
-	connection *connection
+	receiver   *receiver.Receiver
 	breaker    *breaker.Breaker
 	conditions *conditions
 	telemetry  *telemetry
@@ -23,7 +26,6 @@ type Worker struct {
 
 	slots     *slots
 	settling  chan struct{} // one token for each message that is being settled
-	intake    *intake
 	stranded  *stranded
 	flight    *flight
 	conflicts *conflicts
@@ -34,21 +36,12 @@ type Worker struct {
 	cut       chan struct{} // closed when it must stop now
 	abort     chan struct{} // closed by Abort
 	abortOnce sync.Once
-	// crew processes the messages, and makes the calls that must be bounded from outside.
-	crew *crew
+	// pool processes the messages, and makes the calls that must be bounded from outside.
+	pool *supervise.Pool
 	// deliveries waits for the messages in process and for the renewal of their locks. starting is held to begin one, and to
 	// close stop: from then on none begins.
 	deliveries sync.WaitGroup
 	starting   sync.Mutex
-
-	// The rest is for the receive goroutine only.
-	lastLink     *link
-	isolateUntil time.Time
-	blind        blindness
-	wary         bool      // messages came again, or a link was lost: the queue is looked at before the next call
-	contacted    time.Time // when the queue was last seen to answer
-	recheck      bool      // a message was seen waiting, and gets a moment to arrive
-	suspicion    suspicion
 }
 
 // New returns a worker that takes messages from b, has h make documents of them, and commits those to s. It reports every
@@ -66,22 +59,25 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	}
 	c = c.withDefaults()
 	w := &Worker{
-		config:     c,
-		pipeline:   p,
-		connection: newConnection(b, c.Watchdog.Stuck),
-		logs:       newLogObserver(c.Logger, b.Queue()),
-		slots:      newSlots(),
-		intake:     newIntake(c.LockDuration, c.Concurrency),
-		settling:   make(chan struct{}, c.Concurrency),
-		flight:     newFlight(),
-		conflicts:  newConflicts(),
-		stop:       make(chan struct{}),
-		cut:        make(chan struct{}),
-		abort:      make(chan struct{}),
-		crew:       &crew{},
+		config:    c,
+		pipeline:  p,
+		logs:      newLogObserver(c.Logger, b.Queue()),
+		slots:     newSlots(),
+		settling:  make(chan struct{}, c.Concurrency),
+		flight:    newFlight(),
+		conflicts: newConflicts(),
+		stop:      make(chan struct{}),
+		cut:       make(chan struct{}),
+		abort:     make(chan struct{}),
+		pool:      &supervise.Pool{},
 	}
-	w.connection.crew, w.pipeline.crew = w.crew, w.crew
+	w.pipeline.pool = w.pool
 	w.breaker = breaker.New(breaker.Config{Failures: c.Breaker.Failures, Backoff: c.Breaker.backoff(), Capacity: c.Concurrency, Notify: w.breakerChanged})
+	w.receiver = receiver.New(receiver.Config{
+		Open: func(ctx context.Context) (receiver.Client, error) { return b.Open(ctx) }, LockDuration: c.LockDuration, Concurrency: c.Concurrency,
+		Silence: c.Watchdog.Silence, Stuck: c.Watchdog.Stuck, NotReceiving: c.Watchdog.NotReceiving, HoldFor: c.Retry.holdFor,
+		Demand: demand{w}, Late: w.abandonLate, Notify: w.noticed, Pool: w.pool,
+	})
 	w.conditions = newConditions(w.observe)
 	w.stranded = &stranded{capacity: c.Concurrency, told: w.allStranded}
 	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker); err != nil {
@@ -111,15 +107,6 @@ func absent(v any) bool {
 }
 
 func (w *Worker) observe(e Event) { w.observers.Observe(e) }
-
-// heard records that a message arrived: the receiver works. Receive goroutine only.
-func (w *Worker) heard() {
-	w.last.Store(time.Now().UnixNano())
-	w.logs.calm()
-	w.conditions.clear(partBroker)
-	w.conditions.clear(partNotReceiving)
-	w.recheck, w.suspicion = false, suspicion{}
-}
 
 // lastMessage returns when a message was last received.
 func (w *Worker) lastMessage() time.Time {

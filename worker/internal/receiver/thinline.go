@@ -1,4 +1,4 @@
-package worker
+package receiver
 
 import (
 	"time"
@@ -7,26 +7,26 @@ import (
 )
 
 // weigh tells the intake what a receive call brought, and withdraws the credit when some of what is still to come would arrive with
-// dead locks. It comes before the work on the messages, which then uses the new connection from the start. Receive goroutine only.
-func (w *Worker) weigh(messages []*azservicebus.ReceivedMessage, l *link) {
+// dead locks. It comes before the work on the messages, which then uses the new connection from the start.
+func (r *Receiver) weigh(messages []*azservicebus.ReceivedMessage, l *Link) {
 	if len(messages) == 0 {
 		return
 	}
 	now := time.Now()
-	b := batch{arrival: arrival{at: now, count: len(messages)}, left: w.config.LockDuration, asked: l.asked, out: l.credit}
+	b := batch{arrival: arrival{at: now, count: len(messages)}, left: r.config.LockDuration, asked: l.asked, out: l.credit}
 	for _, m := range messages {
 		b.size += sizeOf(m)
 		if m.LockedUntil != nil {
-			b.left = min(b.left, wallUntil(*m.LockedUntil, now))
+			b.left = min(b.left, WallUntil(*m.LockedUntil, now))
 		}
 	}
-	t := w.intake.arrived(b)
+	t := r.intake.arrived(b)
 	if t.news {
-		w.observe(Event{Kind: EventThinLine, Detail: t.String()})
+		r.config.Notify(Notice{Kind: ThinLine, Detail: t.String()})
 	}
 	if t.withdraw {
 		l.flooded = true
-		w.withdrawCredit()
+		r.withdrawCredit()
 	}
 }
 

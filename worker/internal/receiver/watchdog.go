@@ -1,4 +1,4 @@
-package worker
+package receiver
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const (
 	peekPages = 5
 )
 
-// A sighting is what one look at the queue showed.
-type sighting struct {
+// A peekResult is what one look at the queue showed.
+type peekResult struct {
 	// failed tells that the look itself failed, twice.
 	failed bool
 	// waiting is the sequence number of the first message that waits and is not ours; 0 when none does.
@@ -47,13 +47,13 @@ type finding struct {
 	noAnswer bool   // not ready: the broker does not answer
 }
 
-// judge adds a sighting, confirmed by a second look a little later, to the suspicion. It is a pure function of its
+// judge adds a peekResult, confirmed by a second look a little later, to the suspicion. It is a pure function of its
 // arguments. A waiting message may be locked by another replica, so one alone proves nothing: the receiver is replaced,
 // which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is proof. One
 // that was delivered once more meanwhile has reached a receiver.
-func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) (suspicion, finding) {
+func (s suspicion) judge(now time.Time, seen peekResult, deafAfter time.Duration) (suspicion, finding) {
 	if seen.failed {
-		return s, finding{noAnswer: true, replace: replacedNoAnswer}
+		return s, finding{noAnswer: true, replace: ReplacedNoAnswer}
 	}
 	if seen.waiting == 0 {
 		return suspicion{}, finding{}
@@ -63,7 +63,7 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 	}
 	f := finding{deaf: now.Sub(s.since) >= deafAfter}
 	if !now.Before(s.next) {
-		f.replace = replacedSilent
+		f.replace = ReplacedSilent
 		s.next = now.Add(backoff.Policy{Base: time.Minute, Max: 15 * time.Minute}.Bound(s.replaced))
 		s.replaced++
 	}
@@ -73,104 +73,96 @@ func (s suspicion) judge(now time.Time, seen sighting, deafAfter time.Duration) 
 // silence looks at the queue when a receive call has waited in full and brought nothing. It finds the receiver that looks
 // healthy and receives nothing. The receive goroutine does it between two calls: every call of the client is bounded from
 // outside, so nothing holds it up, and beside a receive call the client might make it wait for that.
-func (w *Worker) silence(ctx context.Context, l *link) {
-	if w.blind.now() {
+func (r *Receiver) silence(ctx context.Context, l *Link) {
+	if r.blind.now() {
 		return
 	}
-	seen := w.look(ctx, l)
+	seen := r.look(ctx, l)
 	if seen.failed {
-		seen = w.look(ctx, l)
+		seen = r.look(ctx, l)
 	}
-	if ctx.Err() != nil || !w.connection.uses(l) {
+	if ctx.Err() != nil || !r.connection.uses(l) {
 		return
 	}
-	if seen.failed && w.touch(ctx, l) == nil {
-		w.unreadable()
-		w.reached(l)
+	if seen.failed && r.touch(ctx, l) == nil {
+		r.unreadable()
+		r.reached(l)
 		return
 	}
-	if seen.waiting != 0 && !w.recheck {
-		w.recheck = true // it may have come this moment, so the next call waits only a little
+	if seen.waiting != 0 && !r.recheck {
+		r.recheck = true // it may have come this moment, so the next call waits only a little
 		return
 	}
-	w.recheck = false
-	s, f := w.suspicion.judge(time.Now(), seen, w.deafAfter(seen))
-	w.suspicion = s
+	r.recheck = false
+	s, f := r.suspicion.judge(time.Now(), seen, r.deafAfter(seen))
+	r.suspicion = s
 	switch {
 	case f.noAnswer:
-		w.conditions.set(partBroker, "the queue cannot be looked at. "+brokerfault.Connection.Advice())
+		r.config.Notify(Notice{Kind: Unreached, Detail: "the queue cannot be looked at. " + brokerfault.Connection.Advice()})
 	case f.deaf:
-		w.conditions.set(partNotReceiving, "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive")
+		r.config.Notify(Notice{Kind: Deaf, Detail: "messages wait in the queue and none arrives, although the receiver was replaced. Look at the state of the namespace, and restart the worker if other workers receive"})
 	case seen.waiting == 0:
-		w.conditions.clear(partNotReceiving)
+		r.config.Notify(Notice{Kind: NoneWaiting})
 	}
 	if !f.noAnswer {
-		w.reached(l)
+		r.reached(l)
 	}
 	if f.replace != "" {
-		w.replace(l, f.replace, nil)
+		r.replace(l, f.replace, nil)
 	}
 }
 
 // deafAfter is how long the message that was seen may wait. Another replica may hold it for a handler that asked for a later
 // retry, at each delivery for twice as long.
-func (w *Worker) deafAfter(seen sighting) time.Duration {
-	return w.config.Watchdog.NotReceiving + w.config.Retry.holdFor(seen.deliveries)
+func (r *Receiver) deafAfter(seen peekResult) time.Duration {
+	return r.config.NotReceiving + r.config.HoldFor(seen.deliveries)
 }
 
 // patience is how long the next receive call waits.
-func (w *Worker) patience() time.Duration {
-	if w.recheck {
-		return min(recheckAfter, w.config.Watchdog.Silence)
+func (r *Receiver) patience() time.Duration {
+	if r.recheck {
+		return min(recheckAfter, r.config.Silence)
 	}
-	return w.config.Watchdog.Silence
-}
-
-// reached records that the broker answers for the queue.
-func (w *Worker) reached(l *link) {
-	l.proven.Store(true)
-	l.contacted = time.Now()
-	w.contacted = l.contacted
-	w.conditions.clear(partBroker)
+	return r.config.Silence
 }
 
 // look peeks at the queue from its front. A message that makes the client panic is a message all the same.
-func (w *Worker) look(ctx context.Context, l *link) sighting {
+func (r *Receiver) look(ctx context.Context, l *Link) peekResult {
 	from := int64(0)
 	for range peekPages {
-		page, err := w.peek(ctx, l, from, peekPage)
+		page, err := r.peek(ctx, l, from, peekPage)
 		switch {
-		case faultOf(err) == brokerfault.Panic:
-			return sighting{waiting: from + 1}
+		case FaultOf(err) == brokerfault.Panic:
+			return peekResult{waiting: from + 1}
 		case err != nil:
-			return sighting{failed: true}
+			return peekResult{failed: true}
 		case len(page) == 0:
-			return sighting{}
+			return peekResult{}
 		}
 		for _, m := range page {
 			if m.SequenceNumber == nil {
 				continue
 			}
-			if m.State == azservicebus.MessageStateActive && !w.flight.has(*m.SequenceNumber) {
-				return sighting{waiting: *m.SequenceNumber, deliveries: m.DeliveryCount}
+			if m.State == azservicebus.MessageStateActive && !r.config.Demand.Has(*m.SequenceNumber) {
+				return peekResult{waiting: *m.SequenceNumber, deliveries: m.DeliveryCount}
 			}
 			from = *m.SequenceNumber + 1
 		}
 	}
-	return sighting{}
+	return peekResult{}
 }
 
 // peek looks at up to n messages.
-func (w *Worker) peek(ctx context.Context, l *link, from int64, n int) (page []*azservicebus.ReceivedMessage, err error) {
+func (r *Receiver) peek(ctx context.Context, l *Link, from int64, n int) (page []*azservicebus.ReceivedMessage, err error) {
 	timeout := peekTimeout
 	if l.proven.Load() {
-		timeout = oneTry
+		timeout = OneTry
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	got := make(chan []*azservicebus.ReceivedMessage, 1)
-	err = l.do(ctx, w.config.Watchdog.Stuck, func(ctx context.Context) error {
-		page, err := l.receiver.PeekMessages(ctx, n, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &from})
+	err = l.Call(ctx, r.config.Stuck, func(ctx context.Context, c Client) error {
+		page, err := c.PeekMessages(ctx, n, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &from})
 		got <- page
 		return err
 	})

@@ -20,7 +20,9 @@ type StuckError struct {
 	Returned <-chan struct{}
 }
 
-func (e *StuckError) Error() string        { return ErrStuck.Error() }
+func (e *StuckError) Error() string { return ErrStuck.Error() }
+
+// Is makes every StuckError an ErrStuck.
 func (e *StuckError) Is(target error) bool { return target == ErrStuck }
 
 // Stuck returns what is closed when the call returns that err says did not, or nil.

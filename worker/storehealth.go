@@ -39,7 +39,7 @@ func (r Result) blamed(on breaker.Blame) Result {
 		r.Cause, r.Reason = CauseUnavailable, ""
 		r.Err = fmt.Errorf("the store refuses the write of this message while it answers probes, and has taken no other since: %w", r.Err)
 	case on == breaker.Message && r.Cause != CauseUncertain:
-		r.Cause, r.Reason, r.RetryAfter = CauseUncertain, reason.NeverStorable, 0
+		r.Cause, r.Reason, r.RetryAfter = CauseUnstorable, reason.NeverStorable, 0
 		r.Detail = "The store commits other messages, and has refused this one for a long time with an answer that does not say why: " + r.Err.Error()
 	}
 	return r

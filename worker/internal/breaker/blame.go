@@ -7,7 +7,7 @@ const (
 	// failure is its own and not the store's. It is high because a store that sheds load refuses some and takes others.
 	ownFailures = 10
 	// ownFailureTime is how long that must have gone on.
-	ownFailureTime = 10 * time.Minute
+	ownFailureTime = 20 * time.Minute
 	// failureLife is how long a failure is remembered, and maxRemembered how many messages are.
 	failureLife   = time.Hour
 	maxRemembered = 1000
@@ -23,8 +23,8 @@ const (
 //	  the message's (UncertainError)
 //	a refusal while probes are answered    the store took a write of another message       the message, at its last delivery
 //	  (UncertainError.Refused)             it took none                                    the store
-//	it cannot be used, or an error of no   writes of others were taken between 10 of the   the message, at its last delivery
-//	  class (UnavailableError)             failures, over at least 10 minutes
+//	it cannot be used, or an error of no   writes of others were taken between 10 of the   the message, at once: each delivery
+//	  class (UnavailableError)             failures, over at least 20 minutes                more may get lost on its way
 //	                                       anything else                                   the store
 //
 // Only a write that created documents counts as taken: a duplicate and a conflict show that the store answers, and a store that

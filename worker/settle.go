@@ -46,7 +46,7 @@ func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLet
 		d.link = nil // once per object: a second call would return nil without doing anything
 		switch fault := receiver.FaultOf(w.settleOnce(ctx, l, d.message, a, note, min(time.Until(until), receiver.OneTry))); fault {
 		case brokerfault.None:
-			l.Worked()
+			l.Prove()
 			return settleDone
 		case brokerfault.LockLost:
 			return settleLockLost

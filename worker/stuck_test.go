@@ -43,6 +43,45 @@ func TestAManagementLinkBeyondRepairIsReplaced(t *testing.T) {
 	})
 }
 
+// Settlements go over the link of the messages, so those that succeed say nothing of the management link.
+func TestAManagementLinkBeyondRepairIsReplacedAlsoWhileMessagesAreSettled(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		var calls atomic.Int64
+		b := &fakeBroker{open: func(n int) *fakeReceiver {
+			if n > 1 {
+				return &fakeReceiver{}
+			}
+			return &fakeReceiver{renew: func(ctx context.Context, _ *azservicebus.ReceivedMessage) error {
+				calls.Add(1)
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+		}}
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+			if m.MessageID == "slow" {
+				return slow(50*time.Second, nil).Handle(ctx, m)
+			}
+			return order(ctx, m)
+		})
+		w := e.startOver(worker.Config{}, b)
+		for i := range 200 {
+			id := fmt.Sprint(i)
+			if i == 50 { // of a worker that has opened up
+				id = "slow"
+			}
+			b.mu.Lock()
+			b.queue = append(b.queue, fakeMessage(id, `{"n":1}`))
+			b.mu.Unlock()
+			time.Sleep(500 * time.Millisecond)
+		}
+		require.Equal(e, int64(2), calls.Load(), "two failures in a row are enough")
+		require.Equal(e, "management_link", e.seen(worker.EventReceiverReplaced)[0].Reason)
+		require.Zero(e, e.count(worker.EventLockLost))
+		require.Equal(e, 200, b.count("complete"))
+		e.end(w)
+	})
+}
+
 func TestAManagementLinkBeyondRepairIsFoundAlsoWhenNothingNeedsIt(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		var broken atomic.Bool

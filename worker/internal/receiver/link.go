@@ -81,6 +81,9 @@ func (l *Link) quiet(d time.Duration) {
 // Proven reports whether a call has succeeded, so that the connection is set up.
 func (l *Link) Proven() bool { return l.proven.Load() }
 
+// Prove records a success on the link for messages, which says nothing of the management link.
+func (l *Link) Prove() { l.proven.Store(true) }
+
 // Worked records a success on the management link.
 func (l *Link) Worked() {
 	l.proven.Store(true)

@@ -126,6 +126,52 @@ func TestAFreshProcessOpensUpWithItsFirstCommit(t *testing.T) {
 	})
 }
 
+// A message that waits for something else than the store has not asked the store, and does not keep others from asking.
+func TestAFreshProcessIsNotHeldUpByMessagesThatWait(t *testing.T) {
+	for name, err := range map[string]error{
+		"for a later retry":     worker.RetryAfter(time.Hour, errors.New("the other side is closed")),
+		"between failed tries":  errors.New("a fault of this message"),
+		"for a rejection later": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, servicebus.Queue{MaxDeliveryCount: 100}, func(e *env) {
+				e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+					switch {
+					case m.MessageID != "waits":
+						return order(ctx, m)
+					case err == nil:
+						time.Sleep(5 * time.Second)
+						return worker.Effects{}, worker.Reject("Never", errors.New("never"))
+					}
+					return worker.Effects{}, err
+				})
+				e.send("waits", `{"n":1}`)
+				e.sendOrders("o-", 10)
+				w := e.start(worker.Config{MaxDeliveryCount: 100, Retry: worker.RetryConfig{Base: time.Minute, Max: time.Minute}})
+				e.await(10*time.Second, "the others to be stored", func() bool { return e.mem.Len() == 10 })
+				e.end(w)
+			})
+		})
+	}
+}
+
+func TestAFreshProcessWaitsBetweenTheTriesOfACommit(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		var at []time.Time
+		e.store.OnCommit(func(int, worker.Commit) *storetest.Fault {
+			at = append(at, time.Now())
+			return &storetest.Fault{Err: &worker.UnavailableError{Cause: errors.New("503")}}
+		})
+		e.send("m", `{"n":1}`)
+		w := e.start(worker.Config{})
+		e.await(time.Minute, "open", func() bool { return w.Health().Breaker == "open" })
+		e.end(w)
+		for i := range at[1:] {
+			require.NotEqual(e, at[i], at[i+1], "tried again without a wait")
+		}
+	})
+}
+
 func TestAWorkerWithoutWorkLeavesTheRampByItself(t *testing.T) {
 	bubble(t, servicebus.Queue{}, func(e *env) {
 		e.send("m", `{"n":1}`)

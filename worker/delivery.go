@@ -18,6 +18,8 @@ type delivery struct {
 	link *receiver.Link
 	// panicked tells that a panic over this message has had its event.
 	panicked bool
+	// madeRoom tells that it has let a process that has committed nothing receive one message more.
+	madeRoom bool
 	// span is the span of the delivery.
 	span trace.SpanContext
 }

@@ -35,9 +35,9 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	w.observe(received)
 
 	r, a := w.attempt(ctx, d)
-	w.yieldSlot(r)
+	w.yieldSlot(d, r)
 	if r.Cause == CauseIgnored || r.Cause == CauseRefused || r.Cause == CauseRejected {
-		w.breaker.WithoutStore()
+		w.makeRoom(d)
 	}
 	w.judged(d, r)
 	s := settleUnknown
@@ -55,20 +55,29 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 // yieldSlot frees the slot for the next message, once there is a place among those that are being settled. A settlement
 // costs a round trip and nothing else, so it need not keep a slot; but it must not pile up either. A slot whose handler
 // or store has not returned stays taken until it does.
-func (w *Worker) yieldSlot(r Result) {
+func (w *Worker) yieldSlot(d *delivery, r Result) {
 	w.settling <- struct{}{}
 	if !r.running() {
 		w.slots.free()
 		return
 	}
 	w.stranded.more()
-	w.breaker.WithoutStore()
+	w.makeRoom(d)
 	stuck := r.stuck // the goroutine shall not keep the rest of the result
 	go func() {
 		<-stuck
 		w.stranded.fewer()
 		w.slots.free()
 	}()
+}
+
+// makeRoom lets a process that has committed nothing receive one message more, once for each delivery that tells nothing of the
+// store: one that is through without it, or waits for something else.
+func (w *Worker) makeRoom(d *delivery) {
+	if !d.madeRoom {
+		d.madeRoom = true
+		w.breaker.WithoutStore()
+	}
 }
 
 // attempt works on a message, with its lock renewed, until there is nothing left to do but to settle it.
@@ -91,6 +100,7 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 		switch a := decide(w.factsOf(d, r, try, held+wait)); a {
 		case retry:
 			w.observe(w.eventOf(EventRetried, d, r))
+			w.makeRoom(d)
 			if backoff.SleepUnless(ctx, w.stop, wait) {
 				r.Cause = 0
 			}
@@ -210,8 +220,8 @@ func (w *Worker) waitFor(r Result, try int, left time.Duration) time.Duration {
 	return max(wait, min(r.RetryAfter, breaker.MaxHint))
 }
 
-// pauseForStore waits for d before the next commit. When the breaker is not closed the breaker has the say over when that
-// is, so there is no wait of the message's own: it gets in line. A suspect waits all the same, for the breaker lets it through.
+// pauseForStore waits for d before the next commit. When the breaker is open the breaker has the say over when that is, so there
+// is no wait of the message's own: it gets in line. Where the breaker would let it through at once, it waits.
 func (w *Worker) pauseForStore(ctx context.Context, d *delivery, wait time.Duration) bool {
 	if w.breaker.Suspected(d.sequence()) {
 		return backoff.SleepUnless(ctx, w.stop, wait)
@@ -220,7 +230,7 @@ func (w *Worker) pauseForStore(ctx context.Context, d *delivery, wait time.Durat
 	defer timer.Stop()
 	for {
 		state, changed := w.breaker.Watch()
-		if state != breaker.Closed {
+		if state != breaker.Closed && state != breaker.Trial {
 			return !w.stopping()
 		}
 		select {

@@ -46,7 +46,7 @@ type Breaker struct {
 	blame    blame
 	// proven tells that a commit of this process was answered. Before, one message is in process at a time.
 	proven bool
-	// unwritten counts messages that were through without the store while it was not proven. They make room for as many more.
+	// unwritten counts the calls of WithoutStore while it was not proven.
 	unwritten int
 	// suspectsTurn lets a suspect try in this trial, since nobody else came.
 	suspectsTurn bool
@@ -111,12 +111,14 @@ func (b *Breaker) Suspected(message int64) bool {
 	return b.blame.is(message)
 }
 
-// WithoutStore tells that a message is through without the store having been asked, which proves nothing of it.
+// WithoutStore tells that a message is through, or waits for something else, without the store having been asked. It proves nothing
+// and shall not keep others from doing so: there is room for one more.
 func (b *Breaker) WithoutStore() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.proven && b.unwritten < b.config.Capacity-1 {
 		b.unwritten++
+		b.broadcastLocked()
 	}
 }
 

@@ -29,13 +29,14 @@ func (b *Breaker) failedLocked(p Permit, r Report) Change {
 // provedLocked records an answer of a store that works.
 func (b *Breaker) provedLocked() Change {
 	b.failures, b.proven, b.unwritten = 0, true, 0
-	switch b.state {
-	case Trial:
+	if b.state == Ramp {
+		b.limit++
+	}
+	switch {
+	case b.state == Trial && b.incidentLocked():
 		return b.rampLocked()
-	case Ramp:
-		if b.limit++; b.limit >= b.config.Capacity {
-			b.closeLocked()
-		}
+	case b.state == Trial, b.state == Ramp && b.limit >= b.config.Capacity: // a fresh process has nothing to recover from
+		b.closeLocked()
 	}
 	return Change{}
 }

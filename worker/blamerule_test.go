@@ -43,6 +43,7 @@ func TestAStoreThatRefusesEveryWriteAndAnswersProbesCondemnsNoMessage(t *testing
 					time.Sleep(30 * time.Minute)
 				}
 				require.Empty(e, e.deadLetters())
+				require.ErrorContains(e, e.seen(worker.EventBreakerOpened)[0].Err, "refuses the write of a message while it answers probes")
 				e.store.Up()
 				e.await(time.Hour, "drained", e.drained)
 				require.Equal(e, n+1, e.mem.Len())

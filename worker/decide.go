@@ -118,7 +118,7 @@ func decide(f facts) action {
 		return giveUp(f)
 	case CauseRetryLater:
 		if f.stopping {
-			return giveBack(f)
+			return abandonOrLeave(f)
 		}
 		if f.holdLeft {
 			return retry
@@ -127,7 +127,7 @@ func decide(f facts) action {
 	case CauseStateMoved:
 		// Somebody else was faster, which is nobody's fault. The handler runs again as long as the message may be held.
 		if f.stopping {
-			return giveBack(f)
+			return abandonOrLeave(f)
 		}
 		if f.holdLeft {
 			return retry
@@ -139,9 +139,9 @@ func decide(f facts) action {
 		if !f.stopping && (f.holdLeft || !f.spare()) {
 			return hold
 		}
-		return giveBack(f)
+		return abandonOrLeave(f)
 	case CauseLockTooShort, CauseStopped:
-		return giveBack(f)
+		return abandonOrLeave(f)
 	}
 	return leave
 }
@@ -154,9 +154,9 @@ func giveUp(f facts) action {
 	return abandon
 }
 
-// giveBack ends a delivery that failed by no fault of the message. Nothing that we could settle saves the last delivery
+// abandonOrLeave ends a delivery that failed by no fault of the message. Nothing that we could settle saves the last delivery
 // from the broker's delivery limit, so it is left alone.
-func giveBack(f facts) action {
+func abandonOrLeave(f facts) action {
 	if f.last() {
 		return leave
 	}

@@ -29,7 +29,7 @@ func (w *Worker) start(work context.Context, messages []*azservicebus.ReceivedMe
 	w.starting.Lock()
 	defer w.starting.Unlock()
 	if w.stopping() { // the call was so late that nobody waited for it
-		go w.abandonLate(messages, l)
+		go w.abandonLate(messages)
 		return
 	}
 	for _, m := range messages {
@@ -44,7 +44,7 @@ func (w *Worker) start(work context.Context, messages []*azservicebus.ReceivedMe
 }
 
 // abandonLate abandons what a call brought after nobody waited for it any more. There is no slot for it.
-func (w *Worker) abandonLate(late []*azservicebus.ReceivedMessage, _ *receiver.Link) {
+func (w *Worker) abandonLate(late []*azservicebus.ReceivedMessage) {
 	for _, m := range late {
 		w.settle(context.Background(), w.newDelivery(m, nil), abandon, deadLetterNote{})
 	}
@@ -67,7 +67,7 @@ func (w *Worker) noticed(n receiver.Notice) {
 	case receiver.NoneWaiting:
 		w.conditions.clear(partNotReceiving)
 	case receiver.Replaced:
-		w.observe(Event{Kind: EventReceiverReplaced, Reason: n.Reason, Err: n.Err})
+		w.observe(Event{Kind: EventReceiverReplaced, Reason: n.Reason, Err: brokerfault.Readable(n.Err)})
 	case receiver.Panicked:
 		w.observe(Event{Kind: EventReceivePanicked, Reason: n.Reason, Detail: n.Detail, Err: brokerfault.Readable(n.Err), Stack: supervise.Stack(n.Err)})
 	case receiver.Unreadable:

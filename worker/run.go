@@ -23,8 +23,8 @@ const (
 // Run consumes the queue until ctx ends, and returns nil when it has stopped in good order. No fault of the broker or of
 // the store ends it: it waits for them, is not ready meanwhile, and says so. It may be called once.
 //
-// When ctx ends it stops receiving, lets the messages in process finish for at most DrainTimeout, gives back the others,
-// and closes the connection. [Worker.Abort] cuts that short.
+// When ctx ends it stops receiving, lets the messages in process finish for at most DrainTimeout, abandons the others, and
+// closes the connection. [Worker.Abort] cuts that short.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.started.Swap(true) {
 		return errors.New("worker: a worker runs once. Make another with New")
@@ -45,7 +45,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	// 1. The loops end first, and the credit of the receiver with them: no message may start any more. A receive call gets a
 	// moment for what is on its way.
 	w.stopLoops(&loops)
-	// 2. Messages in process go on, with their locks renewed. Those that only wait give themselves back now; while there was
+	// 2. Messages in process go on, with their locks renewed. Those that only wait are abandoned now; while there was
 	// credit they would have come straight back, each time a delivery older.
 	w.starting.Lock()
 	close(w.stop)

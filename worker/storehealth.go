@@ -9,7 +9,7 @@ import (
 	"github.com/orderworker/orderworker/worker/reason"
 )
 
-// reportOf is what a result tells of the store.
+// reportOf says what a result means for the store.
 func reportOf(r Result) breaker.Report {
 	report := breaker.Report{RetryAfter: r.RetryAfter, Err: r.Err}
 	switch r.Cause {
@@ -22,7 +22,7 @@ func reportOf(r Result) breaker.Report {
 		report.Answer = breaker.Answered
 	case CauseUncertain:
 		if r.refused {
-			report.Answer = breaker.Refused
+			report.Answer, report.Err = breaker.Refused, refusedSoFar(r.Err)
 		}
 	case CauseUnavailable:
 		report.Answer = breaker.Unavailable
@@ -36,13 +36,17 @@ func reportOf(r Result) breaker.Report {
 func (r Result) blamed(on breaker.Blame) Result {
 	switch {
 	case on == breaker.Store && r.Cause == CauseUncertain:
-		r.Cause, r.Reason = CauseUnavailable, ""
-		r.Err = fmt.Errorf("the store refuses the write of this message while it answers probes, and has taken no other since: %w", r.Err)
+		r.Cause, r.Reason, r.Err = CauseUnavailable, "", refusedSoFar(r.Err)
 	case on == breaker.Message && r.Cause != CauseUncertain:
 		r.Cause, r.Reason, r.RetryAfter = CauseUnstorable, reason.NeverStorable, 0
-		r.Detail = "The store commits other messages, and has refused this one for a long time with an answer that does not say why: " + r.Err.Error()
+		r.Detail = "The store commits other messages, and has failed on this one for a long time with answers that do not say why: " + r.Err.Error()
 	}
 	return r
+}
+
+// refusedSoFar says in logs and health why a refusal counts against the store.
+func refusedSoFar(err error) error {
+	return fmt.Errorf("the store refuses the write of a message while it answers probes, and has taken no other since: %w", err)
 }
 
 // probe asks the store once, within the time that a commit has.

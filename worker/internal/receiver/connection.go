@@ -23,7 +23,7 @@ const (
 // ErrClosed is returned when the connection is closed because the worker stops.
 var ErrClosed = errors.New("worker: the connection is closed because the worker stops")
 
-// connection holds the receiver in use. Any goroutine may give it up; the next call opens another. It is safe for
+// connection holds the link in use. Any goroutine may give it up; the next call opens another. It is safe for
 // concurrent use.
 type connection struct {
 	open  func(context.Context) (Client, error)
@@ -55,7 +55,7 @@ func (c *connection) get(ctx context.Context) (*Link, error) {
 	defer cancel()
 	r, err := supervise.Call(ctx, nil, c.grace, c.open, func(r Client, err error) {
 		if err == nil {
-			closeReceiver(r, c.grace)
+			closeClient(r, closeTimeout, c.grace)
 		}
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *connection) retireLocked(l *Link) bool {
 		if l.flooded {
 			timeout = floodedCloseTimeout
 		}
-		closeReceiverWithin(l.client, timeout, c.grace)
+		closeClient(l.client, timeout, c.grace)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.closers--
@@ -131,12 +131,10 @@ func (c *connection) closing(d time.Duration) {
 	}
 }
 
-// closeReceiver closes a receiver, or leaves it behind when that takes too long. Its error helps nobody: the receiver was
-// given up because it does not work.
-func closeReceiver(r Client, grace time.Duration) { closeReceiverWithin(r, closeTimeout, grace) }
-
-func closeReceiverWithin(r Client, timeout, grace time.Duration) {
+// closeClient closes a client, or leaves it behind when that takes too long. Its error helps nobody: the client was given up
+// because it does not work.
+func closeClient(c Client, timeout, grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	_ = supervise.Do(ctx, nil, grace, r.Close)
+	_ = supervise.Do(ctx, nil, grace, c.Close)
 }

@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxTransit bounds how long what is asked for at once may take to arrive, whatever the lock. Replies to renewals and
-	// settlements wait behind it, and those calls have [oneTry].
+	// settlements wait behind it, and those calls have [OneTry].
 	maxTransit = 2 * time.Second
 	// minRate is the rate, in bytes a second, below which an old lock is taken for a clock that is ahead, not for a thin line.
 	minRate = 4000

@@ -32,8 +32,8 @@ type Link struct {
 	credit int
 	// asked is when the oldest of them was asked for. For the goroutine of Run only.
 	asked time.Time
-	// flooded tells that the line is full of what is on its way here, so that closing does not wait for a reply. Receive goroutine
-	// only, before the link is given up.
+	// flooded tells that the line is full of what is on its way here, so that closing does not wait for a reply. For the goroutine
+	// of Run only, before the link is given up.
 	flooded bool
 	// contacted is when the queue was last seen to answer. For the goroutine of Run only.
 	contacted time.Time

@@ -117,7 +117,7 @@ func (r *Receiver) trouble(ctx context.Context, l *Link, failures int, err error
 		failures = min(failures, 1)
 	}
 	failures++
-	r.judge(l, failures, fault, err)
+	r.distrust(l, failures, fault, err)
 	if fault != brokerfault.None || failures >= maxReceiveFailures { // a lost link is normal now and then
 		backoff.Sleep(ctx, retryBackoff().Wait(failures-1))
 	}
@@ -132,8 +132,8 @@ func (r *Receiver) isolate(err error) {
 	r.config.Notify(Notice{Kind: Panicked, Reason: ReplacedPanic, Detail: brokerfault.Panic.Advice(), Err: err})
 }
 
-// judge gives the link up when there is reason to think that it will not recover, and says so when the broker cannot be used.
-func (r *Receiver) judge(l *Link, failures int, fault brokerfault.Fault, err error) {
+// distrust gives the link up when there is reason to think that it will not recover, and says so when the broker cannot be used.
+func (r *Receiver) distrust(l *Link, failures int, fault brokerfault.Fault, err error) {
 	switch {
 	case fault == brokerfault.Panic:
 		r.replace(l, ReplacedPanic, err)

@@ -45,7 +45,7 @@ func (r *Receiver) receive(ctx context.Context, start func([]*azservicebus.Recei
 			return nil, ctx.Err()
 		}
 		return l.client.ReceiveMessages(ctx, n, options)
-	}, func(late []*azservicebus.ReceivedMessage, _ error) { r.config.Late(late, l) })
+	}, func(late []*azservicebus.ReceivedMessage, _ error) { r.config.Late(late) })
 	l.credit = max(n, l.credit) - len(messages)
 	r.weigh(messages, l)
 	start(messages, l)

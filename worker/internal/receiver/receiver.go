@@ -10,11 +10,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/orderworker/orderworker/internal/backoff"
-	"github.com/orderworker/orderworker/internal/brokerfault"
 	"github.com/orderworker/orderworker/worker/internal/supervise"
 )
 
-// A Client is what is needed of an [azservicebus.Receiver] in peek-lock mode.
+// A Client is what is needed of an [azservicebus.Receiver] in peek-lock mode, and what worker.Receiver is to adopters: this package
+// must not import that one.
 type Client interface {
 	ReceiveMessages(ctx context.Context, maxMessages int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 	PeekMessages(ctx context.Context, maxMessages int, o *azservicebus.PeekMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
@@ -52,14 +52,15 @@ type Config struct {
 	HoldFor      func(delivery uint32) time.Duration
 	Demand       Demand
 	// Late takes messages that nobody waits for any more, to abandon them.
-	Late func([]*azservicebus.ReceivedMessage, *Link)
+	Late func([]*azservicebus.ReceivedMessage)
 	// Notify is told of what happens. It is called from many goroutines.
 	Notify func(Notice)
 	// Pool makes the calls.
 	Pool *supervise.Pool
 }
 
-// A Receiver receives from one queue. [Receiver.Run] is called once; all other methods are safe for concurrent use.
+// A Receiver receives from one queue. [Receiver.Run] is called once, and [Receiver.Withdraw] after it has returned; all other
+// methods are safe for concurrent use.
 type Receiver struct {
 	config     Config
 	connection *connection
@@ -96,8 +97,7 @@ func (r *Receiver) Failed(l *Link, err error) {
 // LostEarly records that a lock was lost before its first renewal, of a message that was received at that time.
 func (r *Receiver) LostEarly(received time.Time) { r.intake.lost(received, time.Now()) }
 
-// Withdraw gives the link up when the broker may still push messages to it, and waits for that at most for d. It is called
-// after [Receiver.Run] has returned.
+// Withdraw gives the link up when the broker may still push messages to it, and waits for that at most for d.
 func (r *Receiver) Withdraw(d time.Duration) {
 	if r.withdrawCredit() {
 		r.connection.closing(d)
@@ -120,7 +120,7 @@ func (r *Receiver) withdrawCredit() bool {
 // replace gives a link up because it does not work. The next call opens another, on a connection of its own.
 func (r *Receiver) replace(l *Link, why string, err error) {
 	if r.connection.retire(l) {
-		r.config.Notify(Notice{Kind: Replaced, Reason: why, Err: brokerfault.Readable(err)})
+		r.config.Notify(Notice{Kind: Replaced, Reason: why, Err: err})
 	}
 }
 

@@ -15,7 +15,7 @@ type Pool struct {
 	mu     sync.Mutex
 	idle   []chan func() // the one that worked last is last
 	closed bool
-	// spare is the fewest that were idle at a time since the crew was last trimmed.
+	// spare is the fewest that were idle at a time since the pool was last trimmed.
 	spare   int
 	trimmed time.Time
 }

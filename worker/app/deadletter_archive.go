@@ -22,7 +22,7 @@ type archiveFlags struct {
 }
 
 func (f *archiveFlags) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&f.file, "archive", "", "append what is discarded to this file, in the form of export; by default a new file here, whose name is printed")
+	flags.StringVar(&f.file, "archive", "", "append what is discarded to this file, in the form of export, one run at a time; by default a new file here, whose name is printed")
 	flags.BoolVar(&f.none, "no-archive", false, "do not keep what is discarded")
 }
 
@@ -51,6 +51,7 @@ type archive struct {
 	mu    sync.Mutex
 	file  *os.File       // guarded by mu
 	begin int64          // guarded by mu; the size of the file before
+	end   int64          // guarded by mu; of the last whole line
 	lines []archivedLine // guarded by mu
 	place map[int64]int  // guarded by mu; of a sequence number in lines
 }
@@ -79,15 +80,27 @@ func (a *archive) Keep(l *deadletter.DeadLetter) error {
 		if a.begin, err = f.Seek(0, io.SeekEnd); err != nil {
 			return errors.Join(err, f.Close())
 		}
-		a.file, a.place = f, map[int64]int{}
+		a.file, a.end, a.place = f, a.begin, map[int64]int{}
 	}
-	if err := exportLine(a.file, l); err != nil {
-		return err
+	end, err := a.append(l)
+	if err != nil {
+		// What is there of the line would spoil the next one.
+		return errors.Join(err, a.file.Truncate(a.end))
 	}
-	end, err := a.file.Seek(0, io.SeekEnd)
-	a.place[l.Sequence] = len(a.lines)
+	a.end, a.place[l.Sequence] = end, len(a.lines)
 	a.lines = append(a.lines, archivedLine{end: end})
-	return errors.Join(err, a.file.Sync())
+	return nil
+}
+
+// append writes a line to the disk, and returns where it ends.
+func (a *archive) append(l *deadletter.DeadLetter) (end int64, err error) {
+	if err := exportLine(a.file, l); err != nil {
+		return 0, err
+	}
+	if err := a.file.Sync(); err != nil {
+		return 0, err
+	}
+	return a.file.Seek(0, io.SeekEnd)
 }
 
 // Drop implements [deadletter.Archive]. The line goes when the archive is closed.

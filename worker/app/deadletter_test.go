@@ -320,9 +320,13 @@ func TestAnArchiveHoldsOnlyWhatIsRemoved(t *testing.T) {
 	a.Drop(2)
 	a.Drop(4)
 	require.NoError(t, a.Keep(message(4)), "it was tried again")
+	writable, broken := a.file, errorOnWrite(t, name)
+	a.file = broken
+	require.Error(t, a.Keep(message(5)), "the disk takes no more")
+	a.file = writable
 	n, err := a.close()
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	require.Equal(t, 3, n, "what could not be kept is not counted")
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Regexp(t, `(?s)^before\n[^\n]*"m1"[^\n]*\n[^\n]*"m3"[^\n]*\n[^\n]*"m4"[^\n]*\n$`, string(text))
@@ -337,6 +341,14 @@ func TestAnArchiveHoldsOnlyWhatIsRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.NoFileExists(t, fresh.name)
+}
+
+// errorOnWrite opens a file that cannot be written to.
+func errorOnWrite(t *testing.T, name string) *os.File {
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
 }
 
 func TestAPlanIsMadeLookedAtAndApplied(t *testing.T) {

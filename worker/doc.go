@@ -29,9 +29,9 @@
 // [CauseIgnored], when the handler ignored the message. The first writer of a key wins; other content under the key
 // is a conflict, no matter which was first at the broker.
 //
-// A process that has committed nothing yet has proven nothing: it has one message in process at a time until the first commit,
-// so that ten restarts while writes hang touch one message each at most. A message that is touched in its last delivery
-// by a process that is stopped then is dead-lettered by the broker, as below.
+// A process that has committed nothing yet has proven nothing: until its first commit it asks the store about one message at a
+// time, so that restarts while writes hang touch one message each at most. A message that is touched in its last delivery by a
+// process that is stopped then is dead-lettered by the broker, as below.
 //
 // What no worker can do: a process that must stop while it has a message in its last delivery cannot keep the broker from
 // dead-lettering that message, with its own reason MaxDeliveryCountExceeded, when the lock ends. Nothing is lost then
@@ -43,8 +43,9 @@
 //     Messages that the store refuses while it takes others come on top, at most as many again, so that they hold up nobody.
 //     Concurrency messages more may be about to be settled.
 //  2. No more messages are asked for than can start at once, so no lock runs down in a queue of our own. What the broker
-//     hands out in the moment between two receive calls goes back by itself and costs no delivery. On a thin line, where locks
-//     arrive nearly expired, fewer are asked for at once until they arrive fresh again.
+//     hands out in the moment between two receive calls goes back by itself and costs no delivery; what it hands to a receiver
+//     that is being given up comes back when its lock ends, which costs one. On a thin line, where locks arrive nearly expired,
+//     fewer are asked for at once until they arrive fresh again.
 //  3. A lock is renewed half way to its end, by the monotonic clock, from before the first step until the settlement begins.
 //     A lost lock cancels the handler with [ErrLockLost]; after the commit it is harmless.
 //  4. A commit starts only under a lock that covers it.

@@ -32,7 +32,7 @@ type Store struct {
 	// shortLived is done when the log says that first documents expire too early.
 	shortLived sync.Once
 
-	// writes is what the answers to writes tell of the store.
+	// writes is what the answers to writes say about the store.
 	writes writeHealth
 
 	mu sync.Mutex

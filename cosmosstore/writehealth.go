@@ -2,7 +2,7 @@ package cosmosstore
 
 import "sync"
 
-// writeHealth is what the answers to writes tell of the store. Reads say nothing of it: a read-only key, a proxy that passes
+// writeHealth is what the answers to writes say about the store. Reads say nothing of it: a read-only key, a proxy that passes
 // GET alone and a region in a fail-over answer reads as ever. It is safe for concurrent use.
 type writeHealth struct {
 	mu sync.Mutex

@@ -9,7 +9,7 @@ import (
 // An EventKind says what an [Event] reports.
 type EventKind string
 
-// The kinds of events. Those of the first group tell of one message; metrics and log lines come from the same stream.
+// The kinds of events. Those of the first group are about one message; metrics and log lines come from the same stream.
 const (
 	// EventReceived: a message was received. Lag is set.
 	EventReceived EventKind = "received"

@@ -170,7 +170,7 @@ func (r *Reviewer) behindOther(ctx context.Context, c Command, l *DeadLetter) st
 	if err != nil || len(earlier) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d dead letter(s) of this key came before it, the first is %d. What is applied first is stored, and the others are conflicts then. Reprocess that one first, or acknowledge the warning to go on.", len(earlier), earlier[0])
+	return fmt.Sprintf("%d dead letter(s) of this key came before it, the first is %d. What is applied first is stored, and the others are conflicts then. Reprocess that one first, or add --accept-warning to go on.", len(earlier), earlier[0])
 }
 
 // check compares what is true now with what was expected, and asks whether the action makes sense. It reports whether the
@@ -192,7 +192,7 @@ func (r *Reviewer) check(c Command, item Item, out Outcome) (Outcome, bool) {
 	case offer.Refused != "":
 		return out.with(Refused, offer.Refused), true
 	case offer.Warning != "" && !c.Choice.Acknowledged:
-		return out.with(Refused, offer.Warning+" Acknowledge the warning to go on."), true
+		return out.with(Refused, offer.Warning+" Add --accept-warning to go on."), true
 	}
 	return out, false
 }

@@ -133,15 +133,15 @@ func offerDiscard(v Verdict) Offer {
 		o.Label, o.Sentence = "Discard as stale", "Removes the dead letter. A newer version is stored and stays."
 	case Conflict:
 		o.Label, o.Sentence = "Keep what is stored", "Removes the dead letter. The stored documents stay as they are, and what this message says instead is gone."
-		o.Warning = "Whatever only this message says is lost. Export it first if anybody may ask."
+		o.Warning = "Whatever only this message says is lost. Keep a copy if anybody may ask."
 	case NeverApplied:
-		o.Warning = "Nothing of this message is stored, so it is lost for good. Export it first if anybody may ask."
+		o.Warning = "Nothing of this message is stored, so it is lost for good. Keep a copy if anybody may ask."
 	case OtherProgram:
-		o.Warning = "Only " + v.Program + " can tell whether it was applied, so it may be lost for good. Export it first."
+		o.Warning = "Only " + v.Program + " can tell whether it was applied, so it may be lost for good. Keep a copy."
 	case Undecided:
 		o.Refused = staysSentence(v, "")
 	default:
-		o.Warning = "Nobody can tell that this message was applied, so it may be lost for good. Export it first if anybody may ask."
+		o.Warning = "Nobody can tell that this message was applied, so it may be lost for good. Keep a copy if anybody may ask."
 	}
 	return o
 }

@@ -58,9 +58,9 @@ func refuseExpired(l *DeadLetter, c Choice, now time.Time) string {
 }
 
 func refuseSwallowed(l *DeadLetter, s Settings, now time.Time) string {
-	until, swallowed := Swallowed(l, s.Duplicates, now)
+	until, dropped := DroppedAsDuplicate(l, s.Duplicates, now)
 	switch {
-	case !swallowed:
+	case !dropped:
 		return ""
 	case until.IsZero():
 		return "Duplicate detection may drop the copy while the send looks like a success, and the age of the message is not known. Reprocess it in place."

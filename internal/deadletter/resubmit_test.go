@@ -44,8 +44,8 @@ func TestSwallowed(t *testing.T) {
 		{"no id is nothing to remember", noID, tenMin, false, time.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			until, swallowed := deadletter.Swallowed(tt.message, tt.d, noon)
-			require.Equal(t, tt.want, swallowed)
+			until, dropped := deadletter.DroppedAsDuplicate(tt.message, tt.d, noon)
+			require.Equal(t, tt.want, dropped)
 			if tt.want {
 				require.True(t, tt.until.Equal(until), "got %s", until)
 			}
@@ -235,7 +235,7 @@ func TestASecondCopyUnderOneIDIsNotSentWhileDuplicateDetectionRemembersTheFirst(
 				require.Equal(t, deadletter.Refused, out[1].Result, out[1].Detail)
 				require.Contains(t, out[1].Detail, "Another message with this MessageId")
 				require.Equal(t, 1, w.count("orders").Active)
-				require.Equal(t, 1, w.count(dead).Active, "what would have been swallowed is still there")
+				require.Equal(t, 1, w.count(dead).Active, "what would have been dropped is still there")
 				time.Sleep(window + time.Second)
 				require.Equal(t, deadletter.Resubmitted, w.act(command(deadletter.Resubmit), second)[0].Result)
 				require.Equal(t, 2, w.count("orders").Active)

@@ -80,11 +80,11 @@ type NoticeKind string
 
 // The circumstances.
 const (
-	NoticeSwallowed NoticeKind = "would-be-swallowed"
-	NoticeExpired   NoticeKind = "expired"
-	NoticeReturned  NoticeKind = "came-back"
-	NoticeSession   NoticeKind = "session-order"
-	NoticeDeferred  NoticeKind = "deferred"
+	NoticeDropped  NoticeKind = "would-be-dropped"
+	NoticeExpired  NoticeKind = "expired"
+	NoticeReturned NoticeKind = "came-back"
+	NoticeSession  NoticeKind = "session-order"
+	NoticeDeferred NoticeKind = "deferred"
 )
 
 // A Notice is such a circumstance in words.
@@ -99,12 +99,12 @@ func Notices(l *DeadLetter, s Settings, now time.Time) []Notice {
 	add := func(k NoticeKind, format string, args ...any) {
 		out = append(out, Notice{Kind: k, Text: fmt.Sprintf(format, args...)})
 	}
-	if until, swallowed := Swallowed(l, s.Duplicates, now); swallowed {
+	if until, dropped := DroppedAsDuplicate(l, s.Duplicates, now); dropped {
 		switch {
 		case until.IsZero(), !s.Duplicates.Known:
-			add(NoticeSwallowed, "A resubmitted copy may be dropped by duplicate detection: its window is not known.")
+			add(NoticeDropped, "A resubmitted copy may be dropped by duplicate detection: its window is not known.")
 		default:
-			add(NoticeSwallowed, "A resubmitted copy would be dropped by duplicate detection until %s.", stamp(until))
+			add(NoticeDropped, "A resubmitted copy would be dropped by duplicate detection until %s.", stamp(until))
 		}
 	}
 	if at, expires := l.expiresAt(); expires && !at.After(now) {

@@ -20,10 +20,10 @@ func (l *DeadLetter) resubmitCount() (int, time.Time) {
 	return 0, at
 }
 
-// Swallowed returns until when duplicate detection may drop a copy that is sent now under the same MessageId, although the
+// DroppedAsDuplicate returns until when duplicate detection may drop a copy that is sent now under the same MessageId, although the
 // send would look like a success. It is false when a copy would surely be taken. The time is zero when not even the age of
 // the message is known.
-func Swallowed(l *DeadLetter, d DuplicateDetection, now time.Time) (until time.Time, swallowed bool) {
+func DroppedAsDuplicate(l *DeadLetter, d DuplicateDetection, now time.Time) (until time.Time, dropped bool) {
 	if d.window() <= 0 {
 		return time.Time{}, false
 	}

@@ -126,8 +126,13 @@ func receiverOf(t *testing.T, c *azservicebus.Client, o *azservicebus.ReceiverOp
 	return r
 }
 
+// receiving is a receiver of a queue, a subscription or a session.
+type receiving interface {
+	ReceiveMessages(ctx context.Context, maxMessages int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
+}
+
 // take receives exactly n messages.
-func take(t *testing.T, r *azservicebus.Receiver, n int) []*azservicebus.ReceivedMessage {
+func take(t *testing.T, r receiving, n int) []*azservicebus.ReceivedMessage {
 	t.Helper()
 	var all []*azservicebus.ReceivedMessage
 	ctx := within(t, time.Minute)

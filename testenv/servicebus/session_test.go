@@ -44,19 +44,6 @@ func (w *env) acceptNext() *azservicebus.SessionReceiver {
 	return r
 }
 
-// takeOf receives exactly n messages of a session.
-func takeOf(t *testing.T, r *azservicebus.SessionReceiver, n int) []*azservicebus.ReceivedMessage {
-	t.Helper()
-	var all []*azservicebus.ReceivedMessage
-	ctx := within(t, time.Minute)
-	for len(all) < n {
-		ms, err := r.ReceiveMessages(ctx, n-len(all), nil)
-		require.NoError(t, err)
-		all = append(all, ms...)
-	}
-	return all
-}
-
 func idsOf(ms []*azservicebus.ReceivedMessage) []string {
 	ids := make([]string, len(ms))
 	for i, m := range ms {
@@ -84,7 +71,7 @@ func TestHolderGetsTheMessagesOfItsSessionInOrder(t *testing.T) {
 		b := w.accept("b")
 		require.Equal(t, "b", b.SessionID())
 		require.Equal(t, time.Now().Add(30*time.Second).Unix(), b.LockedUntil().Unix())
-		ms := takeOf(t, b, 5)
+		ms := take(t, b, 5)
 		require.Equal(t, []string{"b0", "b1", "b2", "b3", "b4"}, idsOf(ms))
 		require.Equal(t, "b", *ms[0].SessionID)
 		require.Equal(t, 5, w.counts().Active)
@@ -94,7 +81,7 @@ func TestHolderGetsTheMessagesOfItsSessionInOrder(t *testing.T) {
 		}
 		require.NoError(t, b.Close(within(t, time.Minute)))
 		require.NotContains(t, w.sessions(), "b", "a session without messages, state and holder is gone")
-		require.Equal(t, []string{"a0", "a1"}, idsOf(takeOf(t, w.acceptNext(), 2)))
+		require.Equal(t, []string{"a0", "a1"}, idsOf(take(t, w.acceptNext(), 2)))
 	})
 }
 
@@ -103,11 +90,11 @@ func TestAbandonedMessageComesAgainBeforeTheNextOfItsSession(t *testing.T) {
 		w.send(of("a", "m1"), of("a", "m2"))
 		r := w.accept("a")
 		for try := range 3 {
-			m := takeOf(t, r, 1)[0]
+			m := take(t, r, 1)[0]
 			require.Equal(t, []any{"m1", uint32(try + 1)}, []any{m.MessageID, m.DeliveryCount})
 			require.NoError(t, r.AbandonMessage(within(t, time.Minute), m, nil))
 		}
-		require.Equal(t, "m2", takeOf(t, r, 1)[0].MessageID, "the first is dead-lettered, and the session goes on")
+		require.Equal(t, "m2", take(t, r, 1)[0].MessageID, "the first is dead-lettered, and the session goes on")
 		d := take(t, w.deadLetterReceiver(), 1)[0]
 		require.Equal(t, []string{"m1", "MaxDeliveryCountExceeded", "a"}, []string{d.MessageID, *d.DeadLetterReason, *d.SessionID})
 	})
@@ -122,7 +109,7 @@ func TestSessionHasOneHolder(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, goamqp.ErrCond("com.microsoft:session-cannot-be-locked"), e.Condition)
 		require.NoError(t, first.Close(within(t, time.Minute)))
-		require.Equal(t, "m1", takeOf(t, w.accept("a"), 1)[0].MessageID)
+		require.Equal(t, "m1", take(t, w.accept("a"), 1)[0].MessageID)
 	})
 }
 
@@ -168,7 +155,7 @@ func TestWaitingReceiverGetsASessionAsSoonAsThereIsOne(t *testing.T) {
 		require.Empty(t, accepted)
 		w.send(of("b", "m2"))
 		require.Equal(t, "b", <-accepted)
-		require.Equal(t, "m1", takeOf(t, first, 1)[0].MessageID)
+		require.Equal(t, "m1", take(t, first, 1)[0].MessageID)
 	})
 }
 
@@ -193,7 +180,7 @@ func TestLostSessionLockCountsTheDeliveriesAndFreesTheSession(t *testing.T) {
 	bubble(t, sessionful(), func(t *testing.T, w *env) {
 		w.send(of("a", "m1"), of("a", "m2"), of("a", "m3"))
 		r := w.accept("a")
-		ms := takeOf(t, r, 2)
+		ms := take(t, r, 2)
 		require.NoError(t, r.CompleteMessage(within(t, time.Minute), ms[0], nil))
 		time.Sleep(31 * time.Second)
 		require.False(t, w.sessions()["a"].Locked)
@@ -205,7 +192,7 @@ func TestLostSessionLockCountsTheDeliveriesAndFreesTheSession(t *testing.T) {
 
 		other, err := w.dial().AcceptSessionForQueue(within(t, time.Minute), "orders", "a", nil)
 		require.NoError(t, err)
-		again := takeOf(t, other, 2)
+		again := take(t, other, 2)
 		require.Equal(t, []string{"m2", "m3"}, idsOf(again))
 		require.Equal(t, []uint32{2, 1}, []uint32{again[0].DeliveryCount, again[1].DeliveryCount}, "only what was delivered counts")
 		requireCode(t, azservicebus.CodeLockLost, other.CompleteMessage(within(t, time.Minute), &azservicebus.ReceivedMessage{LockToken: ms[1].LockToken}, nil))
@@ -217,7 +204,7 @@ func TestRenewedSessionLockKeepsTheMessages(t *testing.T) {
 	bubble(t, sessionful(), func(t *testing.T, w *env) {
 		w.send(of("a", "m1"))
 		r := w.accept("a")
-		m := takeOf(t, r, 1)[0]
+		m := take(t, r, 1)[0]
 		for range 5 {
 			time.Sleep(20 * time.Second)
 			require.NoError(t, r.RenewSessionLock(within(t, time.Minute), nil))
@@ -244,9 +231,9 @@ func TestClosedSessionGivesItsMessagesBackUncounted(t *testing.T) {
 			bubble(t, sessionful(), func(t *testing.T, w *env) {
 				w.send(of("a", "m1"), of("a", "m2"))
 				r := w.accept("a")
-				require.Len(t, takeOf(t, r, 2), 2)
+				require.Len(t, take(t, r, 2), 2)
 				leave(w, r)
-				ms := takeOf(t, w.acceptNext(), 2)
+				ms := take(t, w.acceptNext(), 2)
 				require.Equal(t, []string{"m1", "m2"}, idsOf(ms))
 				require.Equal(t, uint32(1), ms[0].DeliveryCount)
 			})
@@ -320,7 +307,7 @@ func TestDeferredMessageOfASession(t *testing.T) {
 	bubble(t, sessionful(), func(t *testing.T, w *env) {
 		w.send(of("a", "m1"), of("b", "m2"))
 		r := w.accept("a")
-		m := takeOf(t, r, 1)[0]
+		m := take(t, r, 1)[0]
 		require.NoError(t, r.DeferMessage(within(t, time.Minute), m, nil))
 		require.NoError(t, r.Close(within(t, time.Minute)))
 		b := w.acceptNext()
@@ -380,7 +367,7 @@ func TestEmptySessionIDIsASession(t *testing.T) {
 		w.send(of("", "m1"))
 		r := w.accept("")
 		require.Equal(t, "", r.SessionID())
-		require.Equal(t, "", *takeOf(t, r, 1)[0].SessionID)
+		require.Equal(t, "", *take(t, r, 1)[0].SessionID)
 	})
 }
 
@@ -389,7 +376,7 @@ func TestSubscriptionWithSessions(t *testing.T) {
 		w.publish(of("a", "m1"), message("m2", "{}"), of("a", "m3"))
 		r, err := w.client.AcceptNextSessionForSubscription(within(t, time.Minute), "events", "billing", nil)
 		require.NoError(t, err)
-		require.Equal(t, []string{"m1", "m3"}, idsOf(takeOf(t, r, 2)))
+		require.Equal(t, []string{"m1", "m3"}, idsOf(take(t, r, 2)))
 		require.Equal(t, 3, w.countsOf(audit).Active, "the other subscription has no sessions")
 		d := take(t, w.subscriber("billing", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter}), 1)[0]
 		require.Equal(t, []string{"m2", "Session ID is null."}, []string{d.MessageID, *d.DeadLetterReason})
@@ -406,7 +393,7 @@ func TestDelayedDeliveryKeepsTheOrderOfItsSession(t *testing.T) {
 			o.Faults = fault.Script(rule)
 			bubble(t, o, func(t *testing.T, w *env) {
 				w.send(of("a", "m1"), of("a", "m2"), of("a", "m3"))
-				require.Equal(t, []string{"m1", "m2", "m3"}, idsOf(takeOf(t, w.accept("a"), 3)))
+				require.Equal(t, []string{"m1", "m2", "m3"}, idsOf(take(t, w.accept("a"), 3)))
 			})
 		})
 	}
@@ -416,9 +403,9 @@ func TestLockOfASessionEndsByHand(t *testing.T) {
 	bubble(t, sessionful(), func(t *testing.T, w *env) {
 		w.send(of("a", "m1"))
 		r := w.accept("a")
-		takeOf(t, r, 1)
+		take(t, r, 1)
 		require.NoError(t, w.EndSessionLock("orders", "a"))
-		require.Equal(t, uint32(2), takeOf(t, w.acceptNext(), 1)[0].DeliveryCount)
+		require.Equal(t, uint32(2), take(t, w.acceptNext(), 1)[0].DeliveryCount)
 		require.ErrorContains(t, w.EndSessionLock("orders", "b"), "is not locked")
 	})
 }
@@ -428,7 +415,7 @@ func TestSessionEventsOfTheHistory(t *testing.T) {
 	bubble(t, sessionful(), func(t *testing.T, w *env) {
 		w.send(of("a", "m1"), of("a", "m2"))
 		r := w.accept("a")
-		ms := takeOf(t, r, 2)
+		ms := take(t, r, 2)
 		require.NoError(t, r.CompleteMessage(within(t, time.Minute), ms[0], nil))
 		require.NoError(t, r.Close(within(t, time.Minute)))
 		var got []string

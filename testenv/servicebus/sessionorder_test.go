@@ -108,7 +108,7 @@ func TestFaultsAtTheAcceptingOfASession(t *testing.T) {
 					_ = r.SetSessionState(within(t, 10*time.Second), []byte("x"), nil)
 				}
 				_ = first.Close(context.Background())
-				m := takeOf(t, w.acceptNext(), 1)[0]
+				m := take(t, w.acceptNext(), 1)[0]
 				require.Equal(t, []any{"m1", uint32(1)}, []any{m.MessageID, m.DeliveryCount})
 			})
 		})

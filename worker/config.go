@@ -98,7 +98,8 @@ func (c BreakerConfig) backoff() backoff.Policy {
 
 // WatchdogConfig says when a receiver that looks healthy is taken for dead.
 type WatchdogConfig struct {
-	// Silence is how long one receive call waits. When nothing came for so long the queue is looked at. Defaults to 60s.
+	// Silence is how long one receive call waits. When nothing came for so long the queue is looked at. Defaults to 15s:
+	// a connection that has become silent is found by the look only. An idle worker makes four looks a minute.
 	Silence time.Duration
 	// Stuck is how long a call of the broker's client may overrun its own bound before it is abandoned. Defaults to 10s.
 	Stuck time.Duration
@@ -123,7 +124,7 @@ func (c Config) withDefaults() Config {
 	c.Breaker.Failures = cmp.Or(c.Breaker.Failures, 5)
 	c.Breaker.ProbeBase = cmp.Or(c.Breaker.ProbeBase, time.Second)
 	c.Breaker.ProbeMax = cmp.Or(c.Breaker.ProbeMax, 30*time.Second)
-	c.Watchdog.Silence = cmp.Or(c.Watchdog.Silence, 60*time.Second)
+	c.Watchdog.Silence = cmp.Or(c.Watchdog.Silence, 15*time.Second)
 	c.Watchdog.Stuck = cmp.Or(c.Watchdog.Stuck, 10*time.Second)
 	c.Watchdog.NotReceiving = cmp.Or(c.Watchdog.NotReceiving, max(c.HandlerTimeout+2*c.LockDuration, c.Watchdog.Silence))
 	if c.Logger == nil {

@@ -222,7 +222,7 @@ func TestABrokerThatFallsSilentIsNoticed(t *testing.T) {
 				e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
 				e.broker.SetMute(mute)
 				e.sendOrdersQuietly(5)
-				e.await(10*time.Minute, "not ready", func() bool { return !w.Health().Ready })
+				e.await(30*time.Second, "not ready", func() bool { return !w.Health().Ready })
 				e.broker.SetMute(servicebus.Speaking)
 				e.await(5*time.Minute, "drained", e.drained)
 				e.await(5*time.Minute, "ready", func() bool { return w.Health().Ready })
@@ -232,6 +232,39 @@ func TestABrokerThatFallsSilentIsNoticed(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestASilentConnectionOfAnIdleWorkerIsNoticedWithinHalfAMinute(t *testing.T) {
+	for _, idle := range []time.Duration{0, 7 * time.Second, 14 * time.Second, time.Hour} {
+		t.Run("after "+idle.String(), func(t *testing.T) {
+			bubble(t, servicebus.Queue{}, func(e *env) {
+				w := e.start(worker.Config{})
+				e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
+				time.Sleep(idle)
+				require.True(e, w.Health().Ready)
+				e.broker.SetMute(servicebus.MuteFrames)
+				e.await(30*time.Second, "not ready", func() bool { return !w.Health().Ready })
+				require.Equal(e, 200, ready(w, "/livez"))
+				e.broker.SetMute(servicebus.Speaking)
+				e.await(time.Minute, "ready", func() bool { return w.Health().Ready })
+				e.end(w)
+			})
+		})
+	}
+}
+
+func TestASlowHandlerOfAnotherReplicaReplacesNoReceiver(t *testing.T) {
+	bubble(t, servicebus.Queue{}, func(e *env) {
+		e.handler = pausing(40 * time.Second)
+		busy := e.start(worker.Config{})
+		e.sendOrders("o-", 1)
+		e.await(10*time.Second, "received", func() bool { return len(e.seen(worker.EventReceived)) == 1 })
+		idle := e.start(worker.Config{})
+		e.await(2*time.Minute, "drained", e.drained)
+		require.Empty(e, e.logs.lines("receiver_replaced"))
+		e.end(busy)
+		e.end(idle)
+	})
 }
 
 func TestATrickleIsProcessedAtOnce(t *testing.T) {

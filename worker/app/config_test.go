@@ -142,7 +142,7 @@ func TestTheDefaultsOfTheSettingsAreThoseOfTheLibrary(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, worker.RetryConfig{Attempts: 4, Base: 500 * time.Millisecond, Max: 15 * time.Second, HoldFor: 10 * time.Minute}, c.worker.Retry)
 	require.Equal(t, worker.BreakerConfig{Failures: 5, ProbeBase: time.Second, ProbeMax: 30 * time.Second}, c.worker.Breaker)
-	require.Equal(t, worker.WatchdogConfig{Silence: time.Minute, Stuck: 10 * time.Second}, c.worker.Watchdog)
+	require.Equal(t, worker.WatchdogConfig{Silence: 15 * time.Second, Stuck: 10 * time.Second}, c.worker.Watchdog)
 }
 
 func TestEveryFaultOfTheWorkAndOfTheStoreNamesASetting(t *testing.T) {

@@ -65,7 +65,7 @@ func (c *config) retrySettings() []setting {
 		{"WORKER_BREAKER_FAILURES", "breaker-failures", "5", whole(&c.worker.Breaker.Failures, 1, 1000), "consecutive unavailable results of the store that open the circuit breaker, which stops receiving"},
 		{"WORKER_BREAKER_PROBE_BASE", "breaker-probe-base", "1s", duration(&c.worker.Breaker.ProbeBase, time.Millisecond, longest), "bound of the wait before the first probe of a store that is unavailable, which doubles with each probe"},
 		{"WORKER_BREAKER_PROBE_MAX", "breaker-probe-max", "30s", duration(&c.worker.Breaker.ProbeMax, time.Millisecond, longest), "bound that the waits between probes never exceed"},
-		{"WORKER_WATCHDOG_SILENCE", "watchdog-silence", "1m", duration(&c.worker.Watchdog.Silence, time.Second, longest), "how long one receive call waits before the queue is looked at"},
+		{"WORKER_WATCHDOG_SILENCE", "watchdog-silence", "15s", duration(&c.worker.Watchdog.Silence, time.Second, longest), "how long one receive call waits before the queue is looked at"},
 		{"WORKER_WATCHDOG_STUCK", "watchdog-stuck", "10s", duration(&c.worker.Watchdog.Stuck, time.Millisecond, longest), "how long a call of the broker's client may overrun its own bound before it is abandoned"},
 		{"WORKER_WATCHDOG_NOT_RECEIVING", "watchdog-not-receiving", "", duration(&c.worker.Watchdog.NotReceiving, time.Second, longest), "how long one message may wait while none arrives before the worker is not ready; empty means the handler timeout and two lock durations, at least the silence"},
 	}

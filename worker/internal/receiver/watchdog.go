@@ -15,6 +15,9 @@ const (
 	peekTimeout = 20 * time.Second
 	// recheckAfter is the time that a waiting message gets to arrive after all.
 	recheckAfter = 5 * time.Second
+	// waitingAfter is how long messages must wait at every look before the receiver is replaced for it. A message that waits for
+	// less is rather with a slow handler of another replica.
+	waitingAfter = time.Minute
 	// peekPage and peekPages bound what is looked at: messages may be big, and those in front may all be scheduled, deferred
 	// or our own.
 	peekPage  = 10
@@ -48,9 +51,9 @@ type finding struct {
 }
 
 // judge adds a peekResult, confirmed by a second look a little later, to the suspicion. It is a pure function of its
-// arguments. A waiting message may be locked by another replica, so one alone proves nothing: the receiver is replaced,
-// which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is proof. One
-// that was delivered once more meanwhile has reached a receiver.
+// arguments. A waiting message may be locked by another replica, so one alone proves nothing: after a while the receiver is
+// replaced, which costs little, at growing intervals, and only a message that waits longer than any replica may hold one is
+// proof. One that was delivered once more meanwhile has reached a receiver.
 func (s suspicion) judge(now time.Time, seen peekResult, deafAfter time.Duration) (suspicion, finding) {
 	if seen.failed {
 		return s, finding{noAnswer: true, replace: ReplacedNoAnswer}
@@ -59,6 +62,9 @@ func (s suspicion) judge(now time.Time, seen peekResult, deafAfter time.Duration
 		return suspicion{}, finding{}
 	}
 	if s.sequence != seen.waiting || s.deliveries != seen.deliveries {
+		if s.sequence == 0 {
+			s.next = now.Add(waitingAfter)
+		}
 		s.sequence, s.deliveries, s.since = seen.waiting, seen.deliveries, now
 	}
 	f := finding{deaf: now.Sub(s.since) >= deafAfter}
@@ -77,14 +83,21 @@ func (r *Receiver) silence(ctx context.Context, l *Link) {
 	if r.blind.now() {
 		return
 	}
-	seen := r.look(ctx, l)
-	if seen.failed {
+	var seen peekResult
+	touched := r.reportingSilence(func() error {
 		seen = r.look(ctx, l)
-	}
+		if seen.failed {
+			seen = r.look(ctx, l)
+		}
+		if !seen.failed || ctx.Err() != nil || !r.connection.uses(l) {
+			return nil
+		}
+		return r.touch(ctx, l)
+	})
 	if ctx.Err() != nil || !r.connection.uses(l) {
 		return
 	}
-	if seen.failed && r.touch(ctx, l) == nil {
+	if seen.failed && touched == nil {
 		r.unreadable()
 		r.reached(l)
 		return

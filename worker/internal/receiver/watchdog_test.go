@@ -27,7 +27,20 @@ func TestSuspicionOfASilentReceiver(t *testing.T) {
 				replaced = append(replaced, minute)
 			}
 		}
-		require.Equal(t, []int{0, 1, 3, 7, 15, 30, 45}, replaced)
+		require.Equal(t, []int{1, 2, 4, 8, 16, 31, 46}, replaced)
+	})
+	t.Run("a message that is with a slow handler of another replica for less than a minute replaces nothing", func(t *testing.T) {
+		var s suspicion
+		var f finding
+		for second := range 59 {
+			s, f = s.judge(start.Add(time.Duration(second)*time.Second), peekResult{waiting: 7}, deaf)
+			require.Equal(t, finding{}, f)
+		}
+	})
+	t.Run("messages that wait at every look replace the receiver, although others take them", func(t *testing.T) {
+		s, _ := suspicion{}.judge(at(0), peekResult{waiting: 7}, deaf)
+		_, f := s.judge(at(1), peekResult{waiting: 8}, deaf)
+		require.Equal(t, finding{replace: ReplacedSilent}, f)
 	})
 	t.Run("messages that others take are no deafness", func(t *testing.T) {
 		var s suspicion

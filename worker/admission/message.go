@@ -75,6 +75,14 @@ func (m Message) Read(ctx context.Context, id string) (State, error) {
 	return m.Reader.Read(ctx, id)
 }
 
+// IdempotencyKey returns the key under which a handler asks another system to do something once, such as "charge". Put it into
+// the Idempotency-Key header of the request. It is made of the key of the message, with its consumer, and of name alone: each
+// delivery, replica, reprocessing and version of the program gives the same one, and no two messages or names share one. It
+// has at most 255 bytes, all of them printable ASCII that a header need not escape.
+func (m Message) IdempotencyKey(name string) string {
+	return identity.PartDocumentID(m.Key.DocumentID(), name)
+}
+
 // facts returns what the broker and the sender say of a message, apart from key and body.
 func facts(m *azservicebus.ReceivedMessage) Message {
 	msg := Message{

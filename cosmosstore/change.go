@@ -1,7 +1,6 @@
 package cosmosstore
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -76,8 +75,8 @@ func (l layout) planContent(p *plannedChange, partition string) error {
 	if p.TTL > 0 && l.defaultTTL == nil {
 		return misfit(fixTTLOff, "a change of document %q asks for a time to live, and the container ignores it", p.ID)
 	}
-	members := document{}
-	if err := json.Unmarshal(p.Content, &members); err != nil {
+	members := membersOf(p.Content)
+	if members == nil {
 		return storable.HandlerFault("content of document %q that is not one JSON object", p.ID)
 	}
 	members = members.own()
@@ -94,7 +93,7 @@ func (l layout) planContent(p *plannedChange, partition string) error {
 	if p.TTL > 0 {
 		members[storable.MemberTTL] = encoded(int64(p.TTL.Seconds()))
 	}
-	p.body = encoded(members)
+	p.body = members.encode()
 	return nil
 }
 
@@ -102,15 +101,15 @@ func (l layout) planContent(p *plannedChange, partition string) error {
 func place(members document, path []string, value string) bool {
 	old, exists := members[path[0]]
 	if len(path) == 1 {
-		members[path[0]] = encoded(value)
+		members[path[0]] = quote(value)
 		return !exists || stringOf(old) == value
 	}
-	inner := valueOf[document](old)
+	inner := membersOf(old)
 	if inner == nil {
 		inner = document{}
 	}
 	fits := (!exists || old[0] == '{') && place(inner, path[1:], value)
-	members[path[0]] = encoded(inner)
+	members[path[0]] = inner.encode()
 	return fits
 }
 

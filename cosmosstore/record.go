@@ -25,12 +25,9 @@ func (s stored) expired(part string, now time.Time) bool {
 	return ok && now.Sub(s.CommittedAt) > time.Duration(ttl)*time.Second-time.Minute
 }
 
-// document is a stored document by its members. A struct would take Id and REQUEST for members of its own.
-type document map[string]json.RawMessage
-
 // parseDocument reads a stored document, and reports whether the text is the one with this id.
 func parseDocument(id string, body []byte) (document, bool) {
-	d := valueOf[document](body)
+	d := membersOf(body)
 	return d, d != nil && stringOf(d[storable.MemberID]) == id
 }
 

@@ -40,7 +40,7 @@ func (d document) state() []byte {
 	if content := d.content(); content != nil {
 		own[stringOf(d[storable.MemberType])] = content
 	}
-	return d.restored(encoded(own))
+	return d.restored(own.encode())
 }
 
 // own is a document without the members that the service and the store write anew with each change.

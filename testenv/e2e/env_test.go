@@ -270,11 +270,14 @@ func (r *runner) saw(kind worker.EventKind, filters ...func(worker.Event) bool) 
 }
 
 // die cuts the worker off from the world, as SIGKILL does: whatever it still tries has no effect. It never blocks, so that
-// it can be called from within an emulator.
+// it can be called from within an emulator. The contexts end a moment after the connections: at the same instant, go-amqp 1.7
+// may leave a send behind that waits for a sender's loop which has ended, and a bubble must have no such goroutine.
 func (r *runner) die() {
 	r.door.cut()
-	r.stop()
-	r.worker.Abort()
+	time.AfterFunc(time.Millisecond, func() {
+		r.stop()
+		r.worker.Abort()
+	})
 }
 
 // end asks the worker to stop, unless it was, and waits for it.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // demoLock is short, so that the delivery of the killed worker comes back while somebody watches. It is the shortest that

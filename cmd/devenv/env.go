@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // env is an embedded environment and workers of one program on it.

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // A demoMessage is one message of the demonstration, with what must become of it.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // maxBacklog is the number of messages on the queue above which no more are sent, so that every round can be drained.

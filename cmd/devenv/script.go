@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // order is a message of the demonstration that is an order.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // tally adds up the rounds.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv/fault"
+	"github.com/orderworker/orderworker/testenv/traffic"
 )
 
 // roundLimit bounds a round. Each has an environment of its own, so that an hour needs no more memory than two minutes.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/orderworker/orderworker/cosmosstore"
 	"github.com/orderworker/orderworker/internal/shop"
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/internal/amqp"
 	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/testenv/traffic"
 	"github.com/orderworker/orderworker/worker"
 	"github.com/orderworker/orderworker/worker/identity"
 )

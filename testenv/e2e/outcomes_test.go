@@ -12,11 +12,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/orderworker/orderworker/internal/shop"
-	"github.com/orderworker/orderworker/internal/traffic"
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
+	"github.com/orderworker/orderworker/testenv/traffic"
 	"github.com/orderworker/orderworker/worker"
 )
 

@@ -51,7 +51,7 @@ func (c plannedChange) addTo(b *azcosmos.TransactionalBatch) {
 func (l layout) planChange(c worker.Commit, change worker.Change) (plannedChange, error) {
 	p := plannedChange{Change: change}
 	if l.byID() && change.ID != c.PartitionKey() {
-		return p, storable.HandlerFault("a change of document %q in partition %q. In a container whose partition key is the id that is outside "+
+		return p, storable.HandlerFault("a change of document %+q in partition %+q. In a container whose partition key is the id that is outside "+
 			"of the partition", change.ID, c.PartitionKey())
 	}
 	if v := c.Version; v != nil && v.Document == change.ID {
@@ -73,19 +73,19 @@ func (l layout) planContent(p *plannedChange, partition string) error {
 		return err
 	}
 	if p.TTL > 0 && l.defaultTTL == nil {
-		return misfit(fixTTLOff, "a change of document %q asks for a time to live, and the container ignores it", p.ID)
+		return misfit(fixTTLOff, "a change of document %+q asks for a time to live, and the container ignores it", p.ID)
 	}
 	members := membersOf(p.Content)
 	if members == nil {
-		return storable.HandlerFault("content of document %q that is not one JSON object", p.ID)
+		return storable.HandlerFault("content of document %+q that is not one JSON object", p.ID)
 	}
 	members = members.own()
 	if !place(members, []string{storable.MemberID}, p.ID) {
-		return storable.HandlerFault("a change of document %q whose content has another id. Change that document, or leave the id out", p.ID)
+		return storable.HandlerFault("a change of document %+q whose content has another id. Change that document, or leave the id out", p.ID)
 	}
 	if !place(members, l.path, partition) {
-		return storable.HandlerFault("a change of document %q whose content names another partition at %s. A message changes documents of its own "+
-			"partition %q: see the setting of the partition", p.ID, l.keyPath, partition)
+		return storable.HandlerFault("a change of document %+q whose content names another partition at %s. A message changes documents of its own "+
+			"partition %+q: see the setting of the partition", p.ID, l.keyPath, partition)
 	}
 	if len(exact) > 0 {
 		members[storable.MemberExact] = encoded(members.exactTexts(exact))
@@ -121,7 +121,7 @@ func (l layout) planPatch(p *plannedChange) error {
 	for _, o := range p.Operations {
 		first, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/"), "/")
 		if first == l.path[0] {
-			return storable.HandlerFault("a patch of document %q at %s, which is the partition key of the container. Leave it alone", p.ID, o.Path)
+			return storable.HandlerFault("a patch of document %+q at %s, which is the partition key of the container. Leave it alone", p.ID, o.Path)
 		}
 		switch o.Kind {
 		case worker.PatchSet:
@@ -135,7 +135,7 @@ func (l layout) planPatch(p *plannedChange) error {
 		case worker.PatchIncrement:
 			n, ok := o.Value.(int64)
 			if !ok {
-				return storable.HandlerFault("an increment of document %q at %s by a value that is no int64", p.ID, o.Path)
+				return storable.HandlerFault("an increment of document %+q at %s by a value that is no int64", p.ID, o.Path)
 			}
 			p.patch.AppendIncrement(o.Path, n)
 		}

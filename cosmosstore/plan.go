@@ -133,13 +133,13 @@ func (l layout) checkCommit(c worker.Commit) error {
 	}
 	for _, d := range c.Documents {
 		if l.inboxRecords && d.Name == inboxRecordPart {
-			return storable.HandlerFault("a document with the name %q, which belongs to the store's own inbox record. Give it another name", d.Name)
+			return storable.HandlerFault("a document with the name %+q, which belongs to the store's own inbox record. Give it another name", d.Name)
 		}
 		if err := l.checkType(d.Type); err != nil {
 			return err
 		}
 		if d.TTL > 0 && l.defaultTTL == nil {
-			return misfit(fixTTLOff, "a document of type %q asks for a time to live, and the container ignores it", d.Type)
+			return misfit(fixTTLOff, "a document of type %+q asks for a time to live, and the container ignores it", d.Type)
 		}
 	}
 	return nil
@@ -147,14 +147,14 @@ func (l layout) checkCommit(c worker.Commit) error {
 
 func (l layout) checkType(name string) error {
 	if problem := typeProblem(name, l.inboxRecords); problem != "" {
-		return storable.HandlerFault("a document whose type %q %s", name, problem)
+		return storable.HandlerFault("a document whose type %+q %s", name, problem)
 	}
 	if name != l.path[0] {
 		return nil
 	}
 	f := typeInPath(l.path, name)
 	if l.typesKnown { // all of them fit, so this one is the handler's mistake
-		return storable.HandlerFault("a document of the type %q, which is not among the types that the store was opened for, and %s", name, f.Text)
+		return storable.HandlerFault("a document of the type %+q, which is not among the types that the store was opened for, and %s", name, f.Text)
 	}
 	return misfit(f.Fix, "%s", f.Text)
 }
@@ -175,7 +175,7 @@ func (p plan) checkBounds() error {
 	}
 	for _, d := range p.docs {
 		if n := len(d.body) + systemBytes; n > storable.MaxBytes {
-			return storable.Never(reason.TooLarge, "Document %q would have %d bytes, and the store takes %d. %s", d.name, n, storable.MaxBytes, p.sizeFix(n))
+			return storable.Never(reason.TooLarge, "Document %+q would have %d bytes, and the store takes %d. %s", d.name, n, storable.MaxBytes, p.sizeFix(n))
 		}
 	}
 	if n := p.size(); n > storable.MaxBytes {

@@ -18,13 +18,13 @@ func CheckDocuments(documents []Document) error {
 	for i, d := range documents {
 		switch {
 		case i == 0 && d.Name != "":
-			return fmt.Errorf("a first document with the name %q. The first has none", clip(d.Name, maxReason))
+			return fmt.Errorf("a first document with the name %+q. The first has none", clip(d.Name, maxReason))
 		case i > 0 && d.Name == "":
 			return fmt.Errorf("document %d without a name. Only the first has none", i+1)
 		case !utf8.ValidString(d.Name): // what is written is another name, by which the document is never found
-			return fmt.Errorf("a document with the name %q, which is not UTF-8 text", clip(d.Name, maxReason))
+			return fmt.Errorf("a document with the name %+q, which is not UTF-8 text", clip(d.Name, maxReason))
 		case names[d.Name]:
-			return fmt.Errorf("two documents with the name %q. Names are unique within a message", clip(d.Name, maxReason))
+			return fmt.Errorf("two documents with the name %+q. Names are unique within a message", clip(d.Name, maxReason))
 		case d.Type == "":
 			return fmt.Errorf("document %d without a type", i+1)
 		case !object(d.Content):

@@ -300,6 +300,7 @@ func TestEffectsThatCannotBeAreRefusedWithTheFieldAndTheFix(t *testing.T) {
 		{"a negative version", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("a", "/v", -1), "2^53-1"},
 		{"a version at a path that a query cannot name", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("a", "/v'x", 1), "Version.Path"},
 		{"a version of another document", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("b", "/v", 1), "none of Changes"},
+		{"a version of a document whose name looks like another's", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("\u0430", "/v", 1), `"\u0430"`},
 		{"a version beside an ETag", worker.Apply(worker.Change{Kind: worker.ChangeUpsert, ID: "a", ETag: `"1"`, Content: []byte(`{"v":1}`)}).SetVersion("a", "/v", 1), "an ETag of its upsert"},
 		{"a version that the content lacks", worker.Apply(worker.Upsert("a", []byte(`{}`))).SetVersion("a", "/v", 1), "set it there"},
 		{"a version that the content has otherwise", worker.Apply(worker.Upsert("a", []byte(`{"v":"1"}`))).SetVersion("a", "/v", 1), "set it there"},

@@ -47,10 +47,10 @@ func checkChanges(e Effects) error {
 	seen := map[string]bool{}
 	for i, c := range e.Changes {
 		if err := checkChange(c, e.withoutRecord); err != nil {
-			return fmt.Errorf("a change, Changes[%d] (%s of %q), that %w", i, c.Kind, clip(c.ID, maxReason), err)
+			return fmt.Errorf("a change, Changes[%d] (%s of %+q), that %w", i, c.Kind, clip(c.ID, maxReason), err)
 		}
 		if seen[c.ID] {
-			return fmt.Errorf("a second change of %q, Changes[%d]. Make one change of the two", clip(c.ID, maxReason), i)
+			return fmt.Errorf("a second change of %+q, Changes[%d]. Make one change of the two", clip(c.ID, maxReason), i)
 		}
 		seen[c.ID] = true
 	}
@@ -103,7 +103,7 @@ func checkPatch(c Change, withoutRecord bool) error {
 	}
 	for i, o := range c.Operations {
 		if err := checkPatchOperation(o, withoutRecord); err != nil {
-			return fmt.Errorf("has Operations[%d] (%s %q) %w", i, o.Kind, clip(o.Path, maxReason), err)
+			return fmt.Errorf("has Operations[%d] (%s %+q) %w", i, o.Kind, clip(o.Path, maxReason), err)
 		}
 	}
 	return checkCondition(c.Condition)
@@ -180,24 +180,24 @@ func (e Effects) checkVersion() error {
 	case v.Value < 0 || v.Value > maxVersion:
 		return fmt.Errorf("a Version.Value of %d. Give a whole number from 0 to 2^53-1", v.Value)
 	case !plainPointer(v.Path):
-		return fmt.Errorf("a Version.Path of %q. Give a JSON pointer of members made of letters, digits and underscores, such as /version", clip(v.Path, maxReason))
+		return fmt.Errorf("a Version.Path of %+q. Give a JSON pointer of members made of letters, digits and underscores, such as /version", clip(v.Path, maxReason))
 	}
 	for _, c := range e.Changes {
 		if c.ID != v.Document {
 			continue
 		}
 		if c.Kind == ChangeDelete || c.Kind == ChangeReplace {
-			return fmt.Errorf("a Version of %q with a %s of it. The ETag decides there already: use Patch or Upsert, or leave the Version out", v.Document, c.Kind)
+			return fmt.Errorf("a Version of %+q with a %s of it. The ETag decides there already: use Patch or Upsert, or leave the Version out", v.Document, c.Kind)
 		}
 		if c.Kind == ChangeUpsert && c.ETag != "" {
-			return fmt.Errorf("a Version of %q with an ETag of its upsert. One of them decides: leave the other out", v.Document)
+			return fmt.Errorf("a Version of %+q with an ETag of its upsert. One of them decides: leave the other out", v.Document)
 		}
 		if c.Kind == ChangeUpsert && !hasVersion(c.Content, *v) {
-			return fmt.Errorf("a Version of %q whose content has no number %d at %s. The next message is compared with it: set it there", v.Document, v.Value, v.Path)
+			return fmt.Errorf("a Version of %+q whose content has no number %d at %s. The next message is compared with it: set it there", v.Document, v.Value, v.Path)
 		}
 		return nil
 	}
-	return fmt.Errorf("a Version.Document %q, which none of Changes changes. Name the document of a change", clip(v.Document, maxReason))
+	return fmt.Errorf("a Version.Document %+q, which none of Changes changes. Name the document of a change", clip(v.Document, maxReason))
 }
 
 // hasVersion reports whether the content of an upsert has the version, as a number.

@@ -72,7 +72,7 @@ func (r *Router) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.handlers)) {
 		if name == "" || absent(r.handlers[name]) {
-			faults = append(faults, fmt.Errorf("worker: Route has the type %q and the handler %v. Give both", name, r.handlers[name]))
+			faults = append(faults, fmt.Errorf("worker: Route has the type %+q and the handler %v. Give both", name, r.handlers[name]))
 		}
 	}
 	if r.unknown != RejectUnknown && r.unknown != IgnoreUnknown {
@@ -93,5 +93,5 @@ func (r *Router) Handle(ctx context.Context, m Message) (Effects, error) {
 	if name == "" {
 		return Effects{}, Reject(reason.UnknownType, errors.New("the message does not say its type, by which this program finds the handler"))
 	}
-	return Effects{}, Reject(reason.UnknownType, fmt.Errorf("this program has no handler for messages of the type %q", clip(name, maxReason)))
+	return Effects{}, Reject(reason.UnknownType, fmt.Errorf("this program has no handler for messages of the type %+q", clip(name, maxReason)))
 }

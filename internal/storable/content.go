@@ -36,7 +36,7 @@ func CheckContent(d worker.Document) ([]fingerprint.Exact, error) {
 			fix = "Send such numbers as strings, or with at most 15 digits."
 		}
 	}
-	return nil, &worker.UnstorableError{Reason: code, Cause: err, Detail: fmt.Sprintf("The content of document %q cannot be stored: %s. %s",
+	return nil, &worker.UnstorableError{Reason: code, Cause: err, Detail: fmt.Sprintf("The content of document %+q cannot be stored: %s. %s",
 		cmp.Or(d.Name, d.Type), strings.TrimPrefix(err.Error(), "fingerprint: "), fix)}
 }
 
@@ -46,14 +46,14 @@ func CheckPatch(c worker.Change) error {
 	for _, o := range c.Operations {
 		value, err := json.Marshal(o.Value)
 		if err != nil {
-			return HandlerFault("a patch of document %q at %s whose value is no JSON: %v", c.ID, o.Path, err)
+			return HandlerFault("a patch of document %+q at %s whose value is no JSON: %v", c.ID, o.Path, err)
 		}
 		rounded, err := fingerprint.Inexact(value, fingerprint.Limits{MaxDepth: maxDepth - contentLevel})
 		switch {
 		case err != nil:
-			return HandlerFault("a patch of document %q at %s whose value cannot be stored: %v", c.ID, o.Path, err)
+			return HandlerFault("a patch of document %+q at %s whose value cannot be stored: %v", c.ID, o.Path, err)
 		case len(rounded) > 0:
-			return HandlerFault("a patch of document %q at %s with the number %s, which the store would round. Give it as a string, or replace the "+
+			return HandlerFault("a patch of document %+q at %s with the number %s, which the store would round. Give it as a string, or replace the "+
 				"whole document", c.ID, o.Path, rounded[0].Text)
 		}
 	}

@@ -56,22 +56,22 @@ func Check(c worker.Commit) error {
 		}
 	}
 	if problem := IDProblem(c.DocumentID); problem != "" {
-		return Never(reason.NeverStorable, "The document id %q %s. Take it from package identity.", c.DocumentID, problem)
+		return Never(reason.NeverStorable, "The document id %+q %s. Take it from package identity.", c.DocumentID, problem)
 	}
 	for _, d := range c.Documents {
 		if problem := TypeProblem(d.Type); problem != "" {
-			return HandlerFault("a document whose type %q %s", d.Type, problem)
+			return HandlerFault("a document whose type %+q %s", d.Type, problem)
 		}
 		if problem := TTLProblem(d.TTL); problem != "" {
-			return HandlerFault("a document of type %q whose time to live %s", d.Type, problem)
+			return HandlerFault("a document of type %+q whose time to live %s", d.Type, problem)
 		}
 	}
 	for _, change := range c.Changes {
 		if problem := IDProblem(change.ID); problem != "" {
-			return HandlerFault("a change of document %q, whose id %s", change.ID, problem)
+			return HandlerFault("a change of document %+q, whose id %s", change.ID, problem)
 		}
 		if problem := TTLProblem(change.TTL); problem != "" {
-			return HandlerFault("a change of document %q whose time to live %s", change.ID, problem)
+			return HandlerFault("a change of document %+q whose time to live %s", change.ID, problem)
 		}
 	}
 	if len(c.Outcome) > 0 && !json.Valid(c.Outcome) {
@@ -137,6 +137,6 @@ func Never(code, format string, args ...any) error {
 // TargetMissing is the error for a patch of a document that is not stored. It may come later, as when messages overtake each
 // other, so the message is tried again.
 func TargetMissing(id string) error {
-	return &worker.UncertainError{Reason: reason.ChangeTargetMissing, Detail: fmt.Sprintf("Document %q, which the message changes, is not stored. "+
+	return &worker.UncertainError{Reason: reason.ChangeTargetMissing, Detail: fmt.Sprintf("Document %+q, which the message changes, is not stored. "+
 		"Nothing of this message was stored. When the document has come, or was created by hand, reprocess this message.", id)}
 }

@@ -18,7 +18,7 @@ func Reached(document []byte, v worker.Version) (bool, error) {
 	}
 	var stored *float64
 	if json.Unmarshal(raw, &stored) != nil || stored == nil {
-		return false, &worker.UncertainError{Reason: reason.InvalidEffects, Detail: fmt.Sprintf("Document %q has a version at %s "+
+		return false, &worker.UncertainError{Reason: reason.InvalidEffects, Detail: fmt.Sprintf("Document %+q has a version at %s "+
 			"that is no number, so that nobody can tell whether this message is newer. Nothing of it was stored. Write a number there or remove it, "+
 			"or correct the path in the handler, and reprocess this message.", v.Document, v.Path)}
 	}

@@ -8,9 +8,10 @@ import (
 
 // batchResult is what one operation of a batch got.
 type batchResult struct {
-	Status     int `json:"statusCode"`
-	Substatus  int `json:"subStatusCode"`
-	RetryAfter int `json:"retryAfterMilliseconds"`
+	Status     int    `json:"statusCode"`
+	Substatus  int    `json:"subStatusCode"`
+	RetryAfter int    `json:"retryAfterMilliseconds"`
+	ETag       string `json:"eTag"`
 	// Body is the document of a read.
 	Body json.RawMessage `json:"resourceBody"`
 }

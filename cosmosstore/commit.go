@@ -34,15 +34,8 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 	if err := s.checkRegions(); err != nil {
 		return worker.Outcome{}, err
 	}
-	p, err := sess.layout.compose(c, time.Now())
-	if m, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
-		sess.unfit.Store(m)
-	}
-	if err != nil {
-		return worker.Outcome{}, err
-	}
 	s.checkLifetime(ctx, c.Documents)
-	k := &committer{store: s, sess: sess, stats: t, plan: p, documentID: c.DocumentID, commit: c}
+	k := &committer{store: s, sess: sess, stats: t, documentID: c.DocumentID, commit: c, compose: sess.layout.compose}
 	return k.run(ctx)
 }
 
@@ -54,12 +47,19 @@ type committer struct {
 	plan       plan
 	documentID string
 	commit     worker.Commit
-	last       written
-	conflicts  int
+	// compose makes the plan of the commit.
+	compose func(worker.Commit, time.Time) (plan, error)
+	// claims tells that the commit is to be claimed and not to be made.
+	claims    bool
+	last      written
+	conflicts int
 }
 
-// run writes the plan, and again as long as that may help.
+// run makes the plan and writes it, and again as long as that may help.
 func (k *committer) run(ctx context.Context) (worker.Outcome, error) {
+	if err := k.makePlan(); err != nil {
+		return worker.Outcome{}, err
+	}
 	for try := 1; try <= maxTries; try++ {
 		if try > 1 && !backoff.Sleep(ctx, k.pauseAfter(try-1)) {
 			break
@@ -78,6 +78,14 @@ func (k *committer) run(ctx context.Context) (worker.Outcome, error) {
 		}
 	}
 	return worker.Outcome{}, k.giveUp(ctx)
+}
+
+func (k *committer) makePlan() (err error) {
+	k.plan, err = k.compose(k.commit, time.Now())
+	if m, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
+		k.sess.unfit.Store(m)
+	}
+	return err
 }
 
 // pauseAfter is the pause after a write that is worth another try.
@@ -99,10 +107,10 @@ func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err e
 	}
 	switch w.class {
 	case done:
-		return worker.Outcome{Created: true}, true, nil
+		return k.done(), true, nil
 	case exists:
 		o, err = k.handleConflict(ctx)
-		return o, o.Existing != nil || o.Blocking != "" || err != nil, err
+		return o, ends(o) || err != nil, err
 	case ambiguous, contended:
 		return worker.Outcome{}, false, nil
 	}
@@ -112,16 +120,24 @@ func (k *committer) step(ctx context.Context) (o worker.Outcome, end bool, err e
 	blamesMessage := w.class == refused || w.class == tooLarge || w.class == partitionFull
 	if w.class == unexpected || k.stats.ambiguous() && blamesMessage {
 		// The answer says nothing, or an earlier one was lost: the documents may be there.
-		if r, err := k.readBack(ctx); r != nil || err != nil || w.class == unexpected {
-			return worker.Outcome{Existing: r}, r != nil || err != nil, err
+		if o, err := k.readBack(ctx); ends(o) || err != nil || w.class == unexpected {
+			return o, ends(o) || err != nil, err
 		}
 	}
 	return worker.Outcome{}, true, k.fail(ctx)
 }
 
+// ends reports whether an outcome is one.
+func ends(o worker.Outcome) bool { return o.Existing != nil || o.Blocking != "" || o.Claim != nil }
+
 // readBack looks whether the record exists. Finding nothing is no error.
-func (k *committer) readBack(ctx context.Context) (*worker.Record, error) {
-	return k.lookup().record(ctx, k.plan.recordIDs())
+func (k *committer) readBack(ctx context.Context) (worker.Outcome, error) {
+	r, err := k.lookup().record(ctx, k.plan.recordIDs())
+	if err != nil {
+		return worker.Outcome{}, err
+	}
+	o, _, err := k.resolveClaim(r)
+	return o, err
 }
 
 // lookup reads what belongs to the message of the commit, as new as the last reply.

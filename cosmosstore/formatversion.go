@@ -13,6 +13,8 @@ const (
 	stateCommitted = "committed"
 	// stateStale is the state of a record whose message found an equal or newer version stored.
 	stateStale = "stale"
+	// stateClaimed is the state of a record in progress: nothing is committed.
+	stateClaimed = "claimed"
 )
 
 // unknownFormat says why this version of the product cannot read a request member, or "" when it can: see "How the stored
@@ -28,7 +30,17 @@ func unknownFormat(request map[string]json.RawMessage) string {
 	if valueOf[float64](version) != requestVersion { // a program that rewrites documents may turn 1 into 1.0
 		return memberVersion + quoted(version)
 	}
-	if state, ok := request[memberState]; ok && stringOf(state) != stateCommitted && stringOf(state) != stateStale {
+	state, ok := request[memberState]
+	switch stringOf(state) {
+	case stateCommitted, stateStale:
+		return ""
+	case stateClaimed:
+		if valueOf[claimMember](request[memberClaim]).Number < 1 {
+			return memberState + quoted(state) + " without a claim"
+		}
+		return ""
+	}
+	if ok {
 		return memberState + quoted(state)
 	}
 	return ""

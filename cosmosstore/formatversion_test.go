@@ -25,7 +25,7 @@ func TestARecordOfAnUnknownFormatIsUnreadable(t *testing.T) {
 		{"a version with a hidden line break", `"version":"1\n2",`, "version of an unknown kind"},
 		{"no version", ``, "no version"},
 		{"no version and a state", `"state":"committed",`, "no version"},
-		{"a claim", `"version":1,"state":"claimed",`, `state "claimed"`},
+		{"a claim", `"version":1,"state":"claimed",`, `state "claimed" without a claim`},
 		{"a state in capitals", `"version":1,"state":"Committed",`, `state "Committed"`},
 		{"a state that is null", `"version":1,"state":null,`, "state null"},
 		{"a state that is a number", `"version":1,"state":1,`, "state 1"},

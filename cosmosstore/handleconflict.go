@@ -17,15 +17,18 @@ const maxConflicts = 2
 func (k *committer) handleConflict(ctx context.Context) (worker.Outcome, error) {
 	k.conflicts++
 	ids, i := k.plan.recordIDs(), k.last.index
-	if i < len(ids) {
+	if i < k.plan.records {
 		// The document that refused the write comes first. When it cannot be read, as when it has expired, another one decides.
 		ids = slices.Concat(ids[i:], ids[:i])
 	}
 	r, err := k.lookup().record(ctx, ids)
-	if r != nil || err != nil {
-		return worker.Outcome{Existing: r}, err
+	if err != nil {
+		return worker.Outcome{}, err
 	}
-	if part := k.plan.docs[i]; i >= len(ids) {
+	if o, retry, err := k.resolveClaim(r); ends(o) || retry || err != nil {
+		return o, err
+	}
+	if part := k.plan.docs[i]; i >= k.plan.records {
 		// The record should not exist then, but the batch may be an earlier try's, and a unique key refuses a document that does not exist.
 		f, err := k.lookup().one(ctx, part.id)
 		if err != nil {
@@ -47,6 +50,8 @@ func (k *committer) handleConflict(ctx context.Context) (worker.Outcome, error) 
 func (k *committer) handleChange(ctx context.Context) (o worker.Outcome, end bool, err error) {
 	c, class := k.change(), k.last.class
 	switch {
+	case c.ID == inboxRecordID(k.documentID):
+		return k.handleLostClaim(ctx)
 	case class == absent && c.Kind == worker.ChangeDelete && c.ETag == "": // it is gone already
 		index := k.last.index - len(k.plan.docs)
 		k.plan.changes = slices.Delete(slices.Clone(k.plan.changes), index, index+1)
@@ -110,7 +115,10 @@ func (k *committer) commitStale(ctx context.Context) (worker.Outcome, error) {
 	}
 	c := k.commit
 	c.Documents, c.Changes, c.Version, c.Outcome = nil, nil, nil, nil
-	k.plan, k.last = k.sess.layout.recordPlan(c, time.Now()), written{}
+	k.commit, k.last = c, written{}
+	k.compose = func(c worker.Commit, at time.Time) (plan, error) {
+		return k.sess.layout.recordPlan(c, at, stateStale), nil
+	}
 	o, err := k.run(ctx)
 	o.Stale, o.Created = o.Created, false
 	return o, err

@@ -35,7 +35,11 @@ func (s *Store) Find(ctx context.Context, partition, documentID string) (worker.
 	if err != nil {
 		return worker.Record{}, err
 	}
-	return l.find(ctx)
+	r, err := l.find(ctx)
+	if r.Claim != nil && r.Claim.Released {
+		return worker.Record{}, fmt.Errorf("%w: the claim of %q was released", worker.ErrNotFound, documentID)
+	}
+	return r, err
 }
 
 // lookup begins to look for what is stored under a document id in a partition, or in the document id's own.
@@ -127,7 +131,7 @@ func (l lookup) record(ctx context.Context, ids []string) (*worker.Record, error
 		case f.document != nil:
 			l.store.writes.answered()
 			l.token = f.token
-			return l.complete(ctx, f.record())
+			return l.complete(ctx, f.stored())
 		}
 	}
 	return nil, unread
@@ -143,7 +147,7 @@ func isUncertain(err error) bool {
 func (l lookup) complete(ctx context.Context, r stored) (*worker.Record, error) {
 	own := r.DocumentID != l.documentID
 	r.DocumentID = l.documentID
-	if r.Unknown != "" { // what its parts are is not known either
+	if r.Unknown != "" || r.Claim != nil { // what its parts are is not known either, or there are none yet
 		return &r.Record, nil
 	}
 	if own && r.noDocuments {

@@ -31,6 +31,8 @@ type plan struct {
 	// records is how many of docs, from the first, carry the request of the whole message, so that one that exists
 	// already can be judged: the inbox record, and if it is a document of its own the handler's first document too.
 	records int
+	// claimed tells that the first change completes a claim, so that docs do not have the inbox record.
+	claimed bool
 	// rounded is how many numbers are kept as text too, and roundedBytes what they take. The error of a plan that is
 	// too large says so.
 	rounded, roundedBytes int
@@ -50,7 +52,7 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	}
 	p := plan{partition: c.PartitionKey()}
 	if l.inboxRecords && !c.WithoutRecord {
-		p = l.recordPlan(c, now)
+		p = l.recordPlan(c, now, "")
 	}
 	p.records += min(1, len(c.Documents))
 	for i, d := range c.Documents {
@@ -77,10 +79,16 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 	return p, p.checkBounds()
 }
 
-// recordPlan is the inbox record of a commit as a document of its own.
-func (l layout) recordPlan(c worker.Commit, now time.Time) plan {
+// recordPlan is the inbox record of a commit in a state as a document of its own, which takes the place of a claim if there is one.
+func (l layout) recordPlan(c worker.Commit, now time.Time, state string) plan {
 	p := plan{partition: c.PartitionKey(), records: 1}
-	l.add(&p, "", envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: recordMember(c, now), ttl: l.inboxRecordTTL})
+	e := envelope{id: inboxRecordID(c.DocumentID), kind: inboxRecordType, request: recordMember(c, now), ttl: l.inboxRecordTTL}
+	e.request.State = state
+	if c.Claim != nil {
+		l.addClaim(&p, c, e)
+		return p
+	}
+	l.add(&p, "", e)
 	return p
 }
 
@@ -106,6 +114,9 @@ func (p plan) recordIDs() []string {
 	for _, d := range p.docs[:p.records] {
 		ids = append(ids, d.id)
 	}
+	if p.claimed {
+		ids = append(ids, p.changes[0].ID)
+	}
 	return ids
 }
 
@@ -119,13 +130,13 @@ func (l layout) checkCommit(c worker.Commit) error {
 	if err := storable.Check(c); err != nil {
 		return err
 	}
-	if len(c.Documents) == 0 && len(c.Changes) == 0 {
+	if len(c.Documents) == 0 && len(c.Changes) == 0 && c.Claim == nil {
 		return storable.HandlerFault("no document and no change")
 	}
-	needsRecord := len(c.Changes) > 0 || len(c.Outcome) > 0 || c.Version != nil || c.PartitionKey() != c.DocumentID
+	needsRecord := len(c.Changes) > 0 || len(c.Outcome) > 0 || c.Version != nil || c.Claim != nil || c.PartitionKey() != c.DocumentID
 	if needsRecord && !c.WithoutRecord && !l.inboxRecords {
 		return &worker.MisconfiguredError{Fix: "Set Options.InboxRecords (WORKER_INBOX_RECORD=true).", Cause: errors.New(
-			"cosmosstore: the handler changes documents, or the messages share partitions, and the store keeps no inbox records of their own")}
+			"cosmosstore: the handler changes documents, or the messages share partitions or are claimed, and the store keeps no inbox records of their own")}
 	}
 	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords && !c.WithoutRecord) {
 		return misfit(fixRecreate, "a message needs %d documents in one transaction, and in a container with the partition key path /id "+

@@ -14,6 +14,7 @@ type reading struct {
 	answer  answer
 	body    []byte
 	session string
+	date    string // the service's time, as the reply says it
 }
 
 // found is a document that was read. The zero value says that there is none.
@@ -21,12 +22,13 @@ type found struct {
 	document
 	body  []byte
 	token string
+	date  string
 }
 
 // found returns the document with an id, and false when that is not what was read.
 func (g reading) found(id string) (found, bool) {
 	if d, ok := parseDocument(id, g.body); ok && g.class == done {
-		return found{d, g.body, g.session}, true
+		return found{d, g.body, g.session, g.date}, true
 	}
 	return found{}, false
 }
@@ -41,7 +43,7 @@ func (s *Store) read(ctx context.Context, sess *session, partition, id, token st
 	}
 	resp, err := sess.container.ReadItem(expecting(ctx, http.StatusNotFound), azcosmos.NewPartitionKeyString(partition), id, opts)
 	a, session := replyOf(resp.RawResponse, err)
-	return reading{class: classify(opRead, a), answer: a, body: resp.Value, session: session}
+	return reading{class: classify(opRead, a), answer: a, body: resp.Value, session: session, date: dateOf(resp.RawResponse)}
 }
 
 // readBatch reads documents of one logical partition in one batch, in order. A batch that is not answered as such is one reading,
@@ -66,7 +68,7 @@ func (s *Store) readBatch(ctx context.Context, sess *session, partition string, 
 	readings := make([]reading, len(ids))
 	for i, r := range results {
 		a := r.answer(whole.activity)
-		readings[i] = reading{class: classify(opRead, a), answer: a, body: r.Body, session: resp.RawResponse.Header.Get(headerSessionToken)}
+		readings[i] = reading{class: classify(opRead, a), answer: a, body: r.Body, session: resp.RawResponse.Header.Get(headerSessionToken), date: dateOf(resp.RawResponse)}
 	}
 	return readings
 }

@@ -85,6 +85,10 @@ func (d document) record() stored {
 		EnqueuedAt: timeOf(req["enqueuedAt"]), CommittedAt: timeOf(req["committedAt"]),
 		Stale: stringOf(req[memberState]) == stateStale, Outcome: req["outcome"], Parts: valueOf[[]string](req["parts"]),
 	}}
+	if stringOf(req[memberState]) == stateClaimed {
+		r.Claim = d.claim(req)
+		return r
+	}
 	r.noDocuments = string(req["documents"]) == "0"
 	r.expires = valueOf[map[string]int64](req["partTTLs"])
 	if r.CommittedAt.IsZero() {

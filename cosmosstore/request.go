@@ -19,6 +19,8 @@ type written struct {
 	index int
 	// session is the session token of the reply, so that a read sees what the write saw.
 	session string
+	// etag is the ETag of the document that was created alone, or that the first change of the plan left.
+	etag string
 	// over tells that the time of the operation was up, so that another try makes no sense now.
 	over bool
 }
@@ -60,7 +62,7 @@ func (s *Store) write(ctx context.Context, sess *session, p plan) written {
 func (s *Store) create(ctx context.Context, sess *session, p plan) written {
 	resp, err := sess.container.CreateItem(expecting(ctx, http.StatusConflict), azcosmos.NewPartitionKeyString(p.partition), p.docs[0].body, nil)
 	a, session := replyOf(resp.RawResponse, err)
-	return written{class: classify(opCreate, a), op: opCreate, answer: a, session: session}
+	return written{class: classify(opCreate, a), op: opCreate, answer: a, session: session, etag: string(resp.ETag)}
 }
 
 func (s *Store) batch(ctx context.Context, sess *session, p plan) written {
@@ -83,6 +85,9 @@ func (s *Store) batch(ctx context.Context, sess *session, p plan) written {
 	results := resultsOf(resp.RawResponse)
 	v := judgeBatch(a.status, results, len(p.docs), p.operations(), p.records)
 	w.class, w.index = v.class, v.index
+	if first := len(p.docs); first < len(results) {
+		w.etag = results[first].ETag
+	}
 	if v.index < len(results) && v.class != done && v.class != unexpected {
 		w.op, w.answer = opOf(v.index, len(p.docs)), results[v.index].answer(a.activity)
 	}

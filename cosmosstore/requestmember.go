@@ -39,6 +39,8 @@ type requestMember struct {
 	Parts          []string `json:"parts,omitempty"`
 	// PartTTLs are the times to live, in seconds, of those parts that have one.
 	PartTTLs map[string]int64 `json:"partTTLs,omitempty"`
+	// Claim is that of a record in progress.
+	Claim *claimMember `json:"claim,omitempty"`
 
 	// Those of a further document: its name, and the id of the first one.
 	Part     string `json:"part,omitempty"`
@@ -67,9 +69,6 @@ func recordMember(c worker.Commit, at time.Time) *requestMember {
 	}
 	if len(c.Documents) == 0 {
 		r.Documents = new(int)
-		if len(c.Changes) == 0 {
-			r.State = stateStale
-		}
 		return r
 	}
 	for _, d := range c.Documents[1:] {

@@ -43,6 +43,9 @@ type Config struct {
 	// Admission says where the key, the body and the fingerprint of a message come from.
 	Admission admission.Config
 
+	// Claim says whether each message is claimed before its handler runs. Defaults to no claims.
+	Claim ClaimConfig
+
 	// Program and Version name the program that works. They are stored with each inbox record and set on each message that is
 	// dead-lettered, since only the handler of that program knows what its messages mean. Empty leaves them out.
 	Program string
@@ -161,6 +164,9 @@ func (c Config) validate() error {
 	check(c.Retry.HoldFor > 0 && c.Retry.HoldFor <= maxHold, "Retry.HoldFor", "retry hold is %v: give a positive time of at most %v", c.Retry.HoldFor, maxHold)
 	check(c.Breaker.Failures >= 1, "Breaker.Failures", "breaker failures are %d: give at least 1", c.Breaker.Failures)
 	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "Breaker.ProbeBase", "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
+	check(c.Claim.Lease == 0 || c.Claim.Lease >= 3*c.StoreTimeout && c.Claim.Lease <= maxHold && c.Claim.Lease%time.Second == 0, "Claim.Lease",
+		"claim lease is %v: give whole seconds, at least three times the store timeout of %v, so that it outlasts a renewal that fails, and at most %v", c.Claim.Lease, c.StoreTimeout, maxHold)
+	check(c.Claim.OnExpired == TakeOver || c.Claim.OnExpired == Intervene, "Claim.OnExpired", "claim policy is %d: give TakeOver or Intervene", c.Claim.OnExpired)
 	check(c.Watchdog.Silence >= time.Second, "Watchdog.Silence", "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
 	check(c.Watchdog.Stuck > 0, "Watchdog.Stuck", "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)
 	check(c.Watchdog.NotReceiving >= c.Watchdog.Silence, "Watchdog.NotReceiving", "watchdog not receiving is %v: it must not be shorter than the silence of %v", c.Watchdog.NotReceiving, c.Watchdog.Silence)

@@ -94,6 +94,11 @@ func describe(r Result) string {
 		return text + " What is stored is unchanged. Keep it and discard this message, or send the correction under a new key."
 	case HashMissing:
 		return fmt.Sprintf("A document is stored under the key %s (id %s) that carries no request hash this version can compare: %s", key, r.Commit.DocumentID, incomparable(*e))
+	case InProgress:
+		return fmt.Sprintf("Another attempt has claimed the key %s since %s and is at work.", key, e.Claim.Since.UTC().Format(time.RFC3339))
+	case ClaimExpired:
+		return fmt.Sprintf("Attempt %d at the key %s (%s) was claimed at %s and has not ended: what it asked other systems to do may have been done. "+
+			"Find out there, and resolve the claim.", e.Claim.Number, key, strings.TrimSpace(e.Program+" "+e.ProgramVersion), e.Claim.Since.UTC().Format(time.RFC3339))
 	case UnknownRecord:
 		return fmt.Sprintf("The record under the key %s (id %s) was written by another version of this program (%s), which this version cannot read. Process this message with that version.", key, r.Commit.DocumentID, e.Unknown)
 	case OtherKey:

@@ -41,11 +41,16 @@ const (
 	CauseIgnored
 	// CauseStateMoved: what the handler read has changed meanwhile, so that it must run again.
 	CauseStateMoved
+	// CauseInProgress: another attempt has claimed the message.
+	CauseInProgress
+	// CauseClaimExpired: an earlier attempt may have got half way, and a person is to find out.
+	CauseClaimExpired
 )
 
 func (c Cause) String() string {
 	names := [...]string{"none", "committed", "refused", "rejected", "conflict", "unstorable", "invalid_effects", "handler_error", "handler_panic",
-		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost", "ignored", "state_moved"}
+		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost", "ignored", "state_moved",
+		"in_progress", "claim_expired"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
 	}
@@ -106,7 +111,7 @@ func decide(f facts) action {
 	switch f.cause {
 	case CauseCommitted, CauseIgnored:
 		return complete
-	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidEffects:
+	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidEffects, CauseClaimExpired:
 		return deadLetter
 	case CauseHandlerError, CauseHandlerPanic, CauseUncertain:
 		if f.triesLeft && !f.stopping {
@@ -133,6 +138,11 @@ func decide(f facts) action {
 			return retry
 		}
 		return giveUp(f)
+	case CauseInProgress: // which is nobody's fault
+		if f.holdLeft && !f.stopping {
+			return retry
+		}
+		return abandonOrLeave(f)
 	case CauseUnavailable, CauseMisconfigured:
 		// The last two deliveries are held as long as the process lives: if the last one were abandoned or lost, the broker
 		// would dead-letter the message for the fault of the store.

@@ -61,6 +61,10 @@ func TestDecide(t *testing.T) {
 		{"a last delivery whose lock is too short is left alone", last(facts{cause: CauseLockTooShort}), leave},
 		{"a message whose work was cut is abandoned", first(facts{cause: CauseStopped, stopping: true}), abandon},
 		{"a last delivery whose work was cut is left alone", last(facts{cause: CauseStopped, stopping: true}), leave},
+		{"a message that is claimed elsewhere is waited for", last(facts{cause: CauseInProgress, holdLeft: true}), retry},
+		{"a message that is claimed elsewhere for too long is abandoned", first(facts{cause: CauseInProgress}), abandon},
+		{"a last delivery that is claimed elsewhere for too long is left alone", last(facts{cause: CauseInProgress, triesLeft: true}), leave},
+		{"a message that may have got half way is left to a person", first(facts{cause: CauseClaimExpired, triesLeft: true, holdLeft: true}), deadLetter},
 		{"no cause at all leaves the message alone", first(facts{}), leave},
 	}
 	for _, tt := range tests {
@@ -82,7 +86,7 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 			require.NotContains(t, []action{retry, hold}, a, "waits although the worker stops: "+name)
 		}
 		switch f.cause {
-		case CauseUnavailable, CauseMisconfigured, CauseStopped, CauseLockTooShort, CauseLockLost:
+		case CauseUnavailable, CauseMisconfigured, CauseStopped, CauseInProgress, CauseLockTooShort, CauseLockLost:
 			require.NotEqual(t, deadLetter, a, "dead-lettered for no fault of its own: "+name)
 		}
 		if a == abandon {
@@ -97,7 +101,7 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 // everyFacts yields every combination, with causes beyond the known ones.
 func everyFacts() func(func(facts) bool) {
 	return func(yield func(facts) bool) {
-		for cause := Cause(-1); cause <= CauseStateMoved+1; cause++ {
+		for cause := Cause(-1); cause <= CauseClaimExpired+1; cause++ {
 			for bits := range 16 {
 				for _, d := range []uint32{0, 1, 8, 9, 10, 11} {
 					f := facts{
@@ -115,10 +119,10 @@ func everyFacts() func(func(facts) bool) {
 
 func TestEveryCauseHasAName(t *testing.T) {
 	seen := map[string]bool{}
-	for c := CauseCommitted; c <= CauseStateMoved; c++ {
+	for c := CauseCommitted; c <= CauseClaimExpired; c++ {
 		require.NotEqual(t, "unknown", c.String())
 		require.False(t, seen[c.String()], c.String())
 		seen[c.String()] = true
 	}
-	require.Equal(t, "unknown", (CauseStateMoved + 1).String())
+	require.Equal(t, "unknown", (CauseClaimExpired + 1).String())
 }

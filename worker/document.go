@@ -26,8 +26,8 @@ type Document struct {
 type Commit struct {
 	Key        identity.Key
 	DocumentID string
-	// Attempt is a nonce of this delivery. It stays the same when an ambiguous write is repeated, so that a delivery
-	// recognises its own document, and is never used by another delivery.
+	// Attempt is a nonce of this delivery, or of its claim. It stays the same when an ambiguous write is repeated, so that a delivery
+	// recognises its own document, and is never used by another delivery or for another claim.
 	Attempt        string
 	Fingerprint    fingerprint.Fingerprint
 	MessageID      string
@@ -46,6 +46,9 @@ type Commit struct {
 	Version       *Version
 	Outcome       []byte
 	WithoutRecord bool
+	// Claim, for [Store.Commit], is the claim that the record is stored with and that is completed; for [Store.Claim], what is to
+	// be stored. Nil without claims.
+	Claim *ClaimRecord
 }
 
 // PartitionKey returns the partition key value of everything that is committed.
@@ -72,6 +75,8 @@ type Record struct {
 	SequenceNumber int64
 	EnqueuedAt     time.Time
 	CommittedAt    time.Time
+	// Claim tells that the record is in progress, so that nothing is committed. Nil for every other record.
+	Claim *ClaimRecord
 	// Stale tells that the message was stale, so that nothing but the record was committed.
 	Stale bool
 	// Outcome is that of [Effects.Outcome].
@@ -89,6 +94,8 @@ type Outcome struct {
 	Created bool
 	// Stale tells that the document of the Version has an equal or greater one, and that this call committed the record alone.
 	Stale bool
+	// Claim is the claim as it is stored now, when [Store.Claim] stored it.
+	Claim *ClaimRecord
 	// Existing is the guard document that stands in the way, to be judged. Nil when Created.
 	Existing *Record
 	// Blocking is the name of a document other than the guard that stands in the way although the guard does not.

@@ -21,6 +21,7 @@ type Effects struct {
 
 	ignored       string
 	withoutRecord bool
+	resolved      bool // see [Done]
 }
 
 // MaxOutcome bounds [Effects.Outcome] in bytes.

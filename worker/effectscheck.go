@@ -19,7 +19,7 @@ func checkEffects(e Effects) error {
 		return errors.New("an Ignore together with other effects. Return one or the other")
 	case e.ignored != "":
 		return nil
-	case len(e.Documents) == 0 && len(e.Changes) == 0:
+	case len(e.Documents) == 0 && len(e.Changes) == 0 && !e.resolved:
 		return errors.New("no effect and no error. Return at least one document or change, Ignore the message, or Reject it")
 	case e.withoutRecord && len(e.Documents) > 0:
 		return errors.New("documents WithoutRecord. A create that is repeated fails: use Upsert, or keep the record")

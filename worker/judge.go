@@ -33,6 +33,10 @@ const (
 	UnknownRecord
 	// Stale: an equal or newer version is stored, and nothing but the record of this message was committed.
 	Stale
+	// InProgress: another attempt has claimed the key, and nothing is committed yet.
+	InProgress
+	// ClaimExpired: an attempt at equal content has claimed the key and has ended, so that it may have got half way.
+	ClaimExpired
 )
 
 func (j Judgement) String() string {
@@ -59,6 +63,10 @@ func (j Judgement) String() string {
 		return "unknown record"
 	case Stale:
 		return "stale"
+	case InProgress:
+		return "in progress"
+	case ClaimExpired:
+		return "claim expired"
 	}
 	return "not judged"
 }
@@ -94,6 +102,9 @@ func JudgeRecord(c Commit, r Record, rehash Rehash) Judgement {
 	if r.Unknown != "" {
 		return UnknownRecord // a newer version may mean something else by every other member
 	}
+	if r.Claim != nil && !r.Claim.Over {
+		return InProgress // whatever its content: it may be released yet
+	}
 	if r.Fingerprint == nil || r.Key == "" {
 		return HashMissing
 	}
@@ -109,6 +120,9 @@ func JudgeRecord(c Commit, r Record, rehash Rehash) Judgement {
 		case arrived.Hash != r.Fingerprint.Hash:
 			return Conflict
 		}
+	}
+	if r.Claim != nil {
+		return ClaimExpired
 	}
 	if len(r.MissingParts) > 0 {
 		return Incomplete

@@ -48,6 +48,21 @@ func TestAStoredRecordIsJudgedInThisOrder(t *testing.T) {
 		{"missing documents in an unknown state", func(_ *worker.Commit, r *worker.Record) { r.MissingParts, r.Unknown = []string{"x"}, "state claimed" }, worker.UnknownRecord},
 		{"no hash", func(_ *worker.Commit, r *worker.Record) { r.Fingerprint = nil }, worker.HashMissing},
 		{"no key", func(_ *worker.Commit, r *worker.Record) { r.Key = "" }, worker.HashMissing},
+		{"equal content in progress", func(_ *worker.Commit, r *worker.Record) { r.Claim = &worker.ClaimRecord{Number: 1} }, worker.InProgress},
+		{"other content in progress", func(_ *worker.Commit, r *worker.Record) {
+			r.Fingerprint.Hash, r.Claim = "bb", &worker.ClaimRecord{Number: 1}
+		}, worker.InProgress},
+		{"its own claim in progress", func(_ *worker.Commit, r *worker.Record) { r.Attempt, r.Claim = "mine", &worker.ClaimRecord{Number: 1} }, worker.InProgress},
+		{"equal content whose claim is over", func(_ *worker.Commit, r *worker.Record) { r.Claim = &worker.ClaimRecord{Over: true} }, worker.ClaimExpired},
+		{"the very message, whose claim is over", func(_ *worker.Commit, r *worker.Record) {
+			r.SequenceNumber, r.Claim = 7, &worker.ClaimRecord{Over: true}
+		}, worker.ClaimExpired},
+		{"its own claim that is over", func(_ *worker.Commit, r *worker.Record) { r.Attempt, r.Claim = "mine", &worker.ClaimRecord{Over: true} }, worker.ClaimExpired},
+		{"other content whose claim is over", func(_ *worker.Commit, r *worker.Record) {
+			r.Fingerprint.Hash, r.Claim = "bb", &worker.ClaimRecord{Over: true}
+		}, worker.Conflict},
+		{"a claim of another key", func(_ *worker.Commit, r *worker.Record) { r.Key, r.Claim = "n", &worker.ClaimRecord{} }, worker.OtherKey},
+		{"a claim in a record of a later version", func(_ *worker.Commit, r *worker.Record) { r.Unknown, r.Claim = "version 2", &worker.ClaimRecord{} }, worker.UnknownRecord},
 		{"missing documents", func(_ *worker.Commit, r *worker.Record) { r.MissingParts = []string{"line-1"} }, worker.Incomplete},
 	}
 	for _, tt := range tests {

@@ -43,6 +43,7 @@ type Pipeline struct {
 	storeTimeout   time.Duration
 	program        string
 	version        string
+	claims         ClaimConfig
 	pool           *supervise.Pool // nil outside of a worker
 }
 
@@ -64,20 +65,20 @@ func NewPipeline(c Config, s Store, h Handler) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout, program: c.Program, version: c.Version}, nil
+	return &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout, program: c.Program, version: c.Version, claims: c.Claim}, nil
 }
 
-// Process makes one pass: admit, handle, commit, judge. It writes to the store and settles nothing. A message that is
+// Process makes one pass: admit, claim if so configured, handle, commit, judge. It writes to the store and settles nothing. A message that is
 // processed twice is committed once, and judged a duplicate the second time.
 func (p *Pipeline) Process(ctx context.Context, m *azservicebus.ReceivedMessage) Result {
-	r := p.admit(m)
-	if r.Cause == 0 {
+	r := p.claim(ctx, p.admit(m), func(r Result, call storeCall) Result { return call(ctx, r) })
+	if r.Cause == 0 && !r.handled {
 		r = p.handle(ctx, r)
 	}
 	if r.Cause == 0 {
 		r = p.commit(ctx, r)
 	}
-	return r
+	return p.finalRelease(ctx, r)
 }
 
 // Preview says what [Pipeline.Process] would come to, as far as that can be told without calling the handler and without
@@ -141,11 +142,18 @@ func (p *Pipeline) admit(m *azservicebus.ReceivedMessage) Result {
 	}}
 }
 
-// handle asks the handler for the effects. It leaves Cause zero when there are some to commit.
+// handle asks the handler for the effects, under the claim if there is one. It leaves Cause zero when there are some to commit.
 func (p *Pipeline) handle(ctx context.Context, r Result) Result {
+	if r.held {
+		return p.handleClaimed(ctx, r)
+	}
+	return p.callHandler(ctx, r)
+}
+
+func (p *Pipeline) callHandler(ctx context.Context, r Result) Result {
 	hctx, cancel := context.WithTimeoutCause(ctx, p.handlerTimeout, ErrHandlerTimeout)
 	defer cancel()
-	message, reader := r.Message, &stateReader{store: p.store, partition: r.Commit.PartitionKey(), timeout: p.storeTimeout}
+	message, reader := p.messageOf(r), &stateReader{store: p.store, partition: r.Commit.PartitionKey(), timeout: p.storeTimeout}
 	message.Reader = reader
 	r.HandlerRuns++
 	effects, err := supervise.Call(hctx, p.pool, callGrace, func(ctx context.Context) (Effects, error) {
@@ -157,8 +165,13 @@ func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 		return r.handlerFailed(hctx, err)
 	}
 	r.Reason, r.Detail, r.Err, r.RetryAfter, r.readFailed = "", "", nil, 0, false
+	return r.take(hctx, effects)
+}
+
+// take adds the effects of the handler to the commit.
+func (r Result) take(ctx context.Context, effects Effects) Result {
 	if err := checkEffects(effects); err != nil {
-		return r.effectsInvalid(hctx, err)
+		return r.effectsInvalid(ctx, err)
 	}
 	if word := effects.Ignored(); word != "" {
 		r.Cause, r.Reason = CauseIgnored, word
@@ -166,7 +179,7 @@ func (p *Pipeline) handle(ctx context.Context, r Result) Result {
 	}
 	r.Cause, r.handled = 0, true
 	r.Commit.Documents, r.Commit.Changes, r.Commit.Version = effects.Documents, effects.Changes, effects.Version
-	r.Commit.Outcome, r.Commit.WithoutRecord = effects.Outcome, effects.withoutRecord
+	r.Commit.Outcome, r.Commit.WithoutRecord = effects.Outcome, effects.withoutRecord && !r.held
 	return r
 }
 
@@ -214,6 +227,8 @@ func (r Result) interrupted(cause error) Result {
 	switch {
 	case errors.Is(cause, ErrLockLost):
 		r.Cause = CauseLockLost
+	case errors.Is(cause, ErrClaimLost):
+		r.Cause = CauseInProgress
 	case errors.Is(cause, ErrHandlerTimeout):
 		r.Cause, r.Reason = CauseHandlerTimeout, reason.Timeout
 		r.Detail = "The handler was too slow: its time was up before it returned. Make it faster, or raise the handler timeout."
@@ -226,24 +241,29 @@ func (r Result) interrupted(cause error) Result {
 // commit asks the store to create the documents, and judges its answer. It may be called again with the same result: the
 // nonce stays, so that an earlier try is recognised.
 func (p *Pipeline) commit(ctx context.Context, r Result) Result {
-	if r.running() {
-		r.Cause, r.Err = CauseUnavailable, supervise.ErrStuck
-		return r
-	}
-	sctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
-	defer cancel()
-	commit := r.Commit
-	outcome, err := supervise.Call(sctx, p.pool, callGrace, func(ctx context.Context) (Outcome, error) {
-		return p.store.Commit(ctx, commit)
-	}, nil)
-	r.stuck = cmp.Or(supervise.Stuck(err), r.stuck)
-	r.Calls += outcome.Calls
-	r.Charge += outcome.Charge
+	r, outcome, err := p.write(ctx, r, r.Commit, p.store.Commit)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
 	r.Outcome = outcome
-	return p.judge(r)
+	if r = p.judge(r); r.Commit.Claim != nil && outcome.Existing != nil && !r.Committed() {
+		r = r.unclaimed() // somebody else has taken over
+	}
+	return r
+}
+
+// write makes one writing call of the store within its time, and counts it.
+func (p *Pipeline) write(ctx context.Context, r Result, c Commit, call func(context.Context, Commit) (Outcome, error)) (Result, Outcome, error) {
+	if r.running() {
+		return r, Outcome{}, supervise.ErrStuck
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.storeTimeout)
+	defer cancel()
+	outcome, err := supervise.Call(ctx, p.pool, callGrace, func(ctx context.Context) (Outcome, error) { return call(ctx, c) }, nil)
+	r.stuck = cmp.Or(supervise.Stuck(err), r.stuck)
+	r.Calls += outcome.Calls
+	r.Charge += outcome.Charge
+	return r, outcome, err
 }
 
 // lookFirst asks the store whether the message was processed before, so that a message that comes again does not run its
@@ -254,7 +274,10 @@ func (p *Pipeline) lookFirst(ctx context.Context, r Result) Result {
 	switch {
 	case err == nil:
 		r.Outcome = Outcome{Existing: &record}
-		return p.judge(r)
+		if r = p.judge(r); r.Judgement == ClaimExpired && p.claims.Lease > 0 {
+			r.Cause = 0 // to be taken over
+		}
+		return r
 	case errors.Is(err, ErrNotFound):
 		return r
 	}
@@ -278,6 +301,12 @@ func (p *Pipeline) judge(r Result) Result {
 	switch {
 	case r.Judgement.Committed():
 		r.Cause, r.Reason, r.Detail = CauseCommitted, "", ""
+		return r
+	case r.Judgement == InProgress:
+		r.Cause, r.Reason, r.Detail = CauseInProgress, "", describe(r)
+		return r
+	case r.Judgement == ClaimExpired:
+		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.ClaimExpired, describe(r)
 		return r
 	case r.Judgement == UnknownRecord:
 		r.Cause, r.Reason, r.Detail = CauseUncertain, reason.StoredRecordUnknown, describe(r)

@@ -109,7 +109,7 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 				r.Cause = 0
 			}
 		default:
-			return r, a
+			return w.pipeline.finalRelease(ctx, r), a
 		}
 		if cause := context.Cause(ctx); cause != nil && r.Cause != 0 {
 			r = r.interrupted(cause)
@@ -135,6 +135,7 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	if !r.looked && (w.config.LookFirst || d.message.DeliveryCount > 1) {
 		r = w.underPermit(ctx, d, r, w.pipeline.lookFirst)
 	}
+	r = w.claim(ctx, d, r)
 	switch {
 	case r.Cause != 0 || r.handled:
 	case r.readFailed:
@@ -150,6 +151,9 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 		r = w.underPermit(ctx, d, r, w.pipeline.commit)
 	}
 	w.panicked(d, r)
+	if r.releases() {
+		r = w.underPermit(ctx, d, r, w.pipeline.release)
+	}
 	return r
 }
 

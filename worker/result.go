@@ -42,6 +42,10 @@ type Result struct {
 	stuck <-chan struct{}
 	// handled tells that Commit holds the effects of the handler.
 	handled bool
+	// held tells that the message is claimed for this attempt, by Commit.Claim; doubt that its handler may have had an effect since.
+	held, doubt bool
+	// previous tells that an earlier attempt may have had an effect.
+	previous bool
 	// looked tells that the store was asked before the handler ran.
 	looked bool
 	// readState tells that the handler read documents, so that what it returned may depend on what other messages did.

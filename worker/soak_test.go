@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -44,6 +45,9 @@ func (s *shortMemory) Commit(_ context.Context, c worker.Commit) (worker.Outcome
 
 func (s *shortMemory) Find(context.Context, string, string) (worker.Record, error) {
 	return worker.Record{}, worker.ErrNotFound
+}
+func (s *shortMemory) Claim(context.Context, worker.Commit) (worker.Outcome, error) {
+	return worker.Outcome{}, errors.ErrUnsupported
 }
 func (s *shortMemory) Ready(context.Context) error { return nil }
 

@@ -14,6 +14,12 @@ type Store interface {
 	// nonce while ctx allows, and reports what remains as one of the errors of this package; any other error counts as an
 	// [UnavailableError], which blames no message. It is safe for concurrent use, also for one key from many processes.
 	Commit(ctx context.Context, c Commit) (Outcome, error)
+	// Claim stores the record of c in progress, as c.Claim says, and returns it as Outcome.Claim: without an ETag it creates it, or
+	// replaces one that was released, counting on from its number; otherwise it replaces just that version. When another record is
+	// stored it returns that for judgement. It recognises by c.Attempt what it has stored itself, and fails as Commit does. Commit
+	// completes a claim: when c.Claim is no longer what is stored, it commits nothing and returns what is. A record that was released counts
+	// as none for Commit and Find.
+	Claim(ctx context.Context, c Commit) (Outcome, error)
 	// Find returns the record of a document id in a partition, or ErrNotFound. An empty partition is the document id's own.
 	Find(ctx context.Context, partition, documentID string) (Record, error)
 	// Read returns a document of a partition by its own id, or ErrNotFound. It may be behind: the ETag of what it

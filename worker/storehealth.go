@@ -13,12 +13,16 @@ import (
 func reportOf(r Result) breaker.Report {
 	report := breaker.Report{RetryAfter: r.RetryAfter, Err: r.Err}
 	switch r.Cause {
+	case 0:
+		if r.held {
+			report.Answer = breaker.Wrote
+		}
 	case CauseCommitted:
 		report.Answer = breaker.Answered
 		if r.Judgement == Created || r.Judgement == Own {
 			report.Answer = breaker.Wrote
 		}
-	case CauseConflict, CauseUnstorable, CauseStateMoved:
+	case CauseConflict, CauseUnstorable, CauseStateMoved, CauseInProgress:
 		report.Answer = breaker.Answered
 	case CauseUncertain:
 		if r.refused {

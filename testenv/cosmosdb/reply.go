@@ -3,6 +3,7 @@ package cosmosdb
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/orderworker/orderworker/testenv/cosmosdb/internal/jsondoc"
 )
@@ -96,6 +97,7 @@ func (r reply) headers(activity string) http.Header {
 	if r.mediaType == "" {
 		h.Set("Content-Type", "application/json")
 	}
+	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	h.Set("x-ms-activity-id", activity)
 	h.Set("x-ms-request-charge", strconv.FormatFloat(r.charge, 'f', -1, 64))
 	h.Set("x-ms-gatewayversion", "version=2.14.0")

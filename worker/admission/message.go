@@ -40,6 +40,9 @@ type Message struct {
 	// DeliveryCount counts the deliveries with this one. Zero when unknown, which does not mean the first.
 	DeliveryCount uint32
 
+	// Claim is the claim under which the handler runs. The zero value is none.
+	Claim Claim
+
 	// Reader reads documents of the message's partition. Nil outside of a worker, and in a test that does not set it.
 	Reader StateReader
 
@@ -47,6 +50,15 @@ type Message struct {
 	// envelope is in the properties instead.
 	whole, envelope []byte
 	event           bool
+}
+
+// A Claim is what a handler knows of the claim under which it runs.
+type Claim struct {
+	// Attempt counts the claims of the message from 1, and never goes down: another system that refuses a lower number than it has
+	// seen refuses the late requests of an attempt that was taken over.
+	Attempt int
+	// Previous tells that an earlier attempt may have got half way.
+	Previous bool
 }
 
 // A State is a document as it is stored.

@@ -15,9 +15,9 @@ import (
 func quiet() (*telemetry, *slog.Logger) { return &telemetry{}, slog.New(slog.DiscardHandler) }
 
 // inboxRecords tells whether each message gets an inbox record of its own: when that was asked for, and when the effects of a
-// message are in a partition that it shares, or on documents that are not its own.
+// message are in a partition that it shares, or on documents that are not its own, or when it is claimed.
 func (c config) inboxRecords() bool {
-	return c.store.InboxRecords || c.program.Changes || !c.worker.Admission.Partition.IsKey()
+	return c.store.InboxRecords || c.program.Changes || c.program.Claim.Lease > 0 || !c.worker.Admission.Partition.IsKey()
 }
 
 // workerConfig is the whole configuration of the worker.

@@ -29,6 +29,9 @@ type Program struct {
 	Types []string
 	// Changes tells that Handler changes documents that exist. Each message then gets an inbox record of its own.
 	Changes bool
+	// Claim, with a lease, claims each message in the store before Handler runs, for a handler that has effects outside of the store.
+	// Each message then gets an inbox record of its own.
+	Claim worker.ClaimConfig
 }
 
 const (

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/orderworker/orderworker/worker"
 )
 
 // bind adds a flag for every setting that has one.
@@ -49,7 +51,7 @@ func resolve(sys system, flags *pflag.FlagSet) (config, error) {
 }
 
 func resolveTable(sys system, flags *pflag.FlagSet, table func(*config) []setting, checks ...func(*config) []settingFault) (config, error) {
-	c, origins := config{program: sys.program, duplicateWindow: unknownWindow}, map[string]string{}
+	c, origins := config{program: sys.program, worker: worker.Config{Claim: sys.program.Claim}, duplicateWindow: unknownWindow}, map[string]string{}
 	values, faults := ownVariables(sys.environ)
 	for _, s := range table(&c) {
 		value := s.fallback

@@ -37,6 +37,7 @@ const (
 	DocumentConflict    = "DocumentConflict"    // a document other than the first exists already
 	ConflictUnread      = "ConflictUnread"      // the store refused the create but has no document to compare
 	DocumentsMissing    = "DocumentsMissing"    // some of the stored documents are missing
+	ClaimExpired        = "ClaimExpired"        // an earlier attempt claimed the key and may have got half way
 	PartitionFull       = "PartitionFull"       // the logical partition is full
 	NeverStorable       = "NeverStorable"       // the store refuses this message for a cause of its own
 )

@@ -72,6 +72,11 @@ func Run(t *testing.T, open func(t *testing.T) worker.Store, o Options) {
 		{"of events in any order the newest is kept, and of the others the record alone", keepsNewest},
 		{"a change that does not fit its document is refused with what to do", refusesChanges},
 		{"numbers that a change leaves alone keep their text", keepsNumbers},
+		{"of fifty claims at once one is made, completed once, and nothing committed before", claimsOnceOfFifty},
+		{"a claim is recognised by its nonce when it is made and when it is renewed", recognisesOwnClaim},
+		{"a claim that is renewed stays in progress, and one that is not ends by the clock of the store", renewsClaims},
+		{"a claim whose lease has ended is taken over once, and who had it commits nothing", takesClaimsOver},
+		{"a claim that was released is as good as none, and its number is counted on", releasesClaims},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,8 +33,9 @@ type Mem struct {
 type document struct {
 	worker.Document
 	partition string
-	expires   time.Time     // zero: never
-	record    worker.Record // of a first document
+	expires   time.Time           // zero: never
+	record    worker.Record       // of a first document
+	claim     *worker.ClaimRecord // of a record in progress; record is not complete then
 	// parts say when the further documents of a first one expire; those without a time to live are absent.
 	parts map[string]time.Time
 }
@@ -58,9 +59,8 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first := place(c.PartitionKey(), c.DocumentID, c.DocumentID)
-	if r, ok := m.liveLocked(first, now); ok {
-		record := m.recordLocked(r, now)
-		return worker.Outcome{Existing: &record, Calls: 2, Charge: 3}, nil
+	if o, blocked := m.blockedLocked(first, c, now); blocked {
+		return o, nil
 	}
 	changed, stale, err := m.changeLocked(c)
 	if err != nil {
@@ -75,13 +75,13 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 		if i > 0 {
 			id = place(c.PartitionKey(), c.DocumentID, identity.PartDocumentID(c.DocumentID, d.Name))
 		}
-		if _, taken := m.liveLocked(id, now); taken {
+		if _, taken := m.liveLocked(id, now); taken && i > 0 {
 			return worker.Outcome{Blocking: d.Name, Calls: 1, Charge: 2}, nil
 		}
-		created[id] = newDocument(c, i, d, now)
+		created[id] = newDocument(c, i, d, now, stale)
 	}
 	if len(c.Documents) == 0 && !c.WithoutRecord {
-		created[first] = newDocument(c, 0, worker.Document{}, now)
+		created[first] = newDocument(c, 0, worker.Document{}, now, stale)
 	}
 	maps.Copy(m.documents, created)
 	maps.Copy(m.entities, changed)
@@ -111,7 +111,7 @@ func fits(c worker.Commit) error {
 		size += len(d.Content)
 	}
 	switch {
-	case n == 0:
+	case n == 0 && c.Claim == nil:
 		return storable.HandlerFault("no document and no change")
 	case n > storable.MaxOperations || size > storable.MaxBytes:
 		return storable.Never(reason.TooLarge, "The message makes %d documents and changes of %d bytes; at most %d of %d bytes can be committed together.",
@@ -120,7 +120,7 @@ func fits(c worker.Commit) error {
 	return nil
 }
 
-func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) document {
+func newDocument(c worker.Commit, i int, d worker.Document, now time.Time, stale bool) document {
 	d.Content = bytes.Clone(d.Content)
 	doc := document{Document: d, partition: c.PartitionKey()}
 	if d.TTL > 0 {
@@ -135,7 +135,7 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time) docum
 		Program: c.Program, ProgramVersion: c.ProgramVersion,
 		Type: d.Type, Content: bytes.Clone(d.Content),
 		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now, Outcome: bytes.Clone(c.Outcome),
-		Stale: len(c.Documents) == 0 && len(c.Changes) == 0,
+		Stale: stale,
 	}
 	doc.parts = map[string]time.Time{}
 	for _, part := range c.Documents[min(1, len(c.Documents)):] {
@@ -156,7 +156,7 @@ func (m *Mem) Find(ctx context.Context, partition, documentID string) (worker.Re
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first, ok := m.liveLocked(place(partition, documentID, documentID), now)
-	if !ok {
+	if !ok || first.claim != nil && first.claim.Released {
 		return worker.Record{}, worker.ErrNotFound
 	}
 	return m.recordLocked(first, now), nil
@@ -169,7 +169,7 @@ func (m *Mem) Documents(documentID string) []worker.Document {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first, ok := m.liveLocked(documentID, now)
-	if !ok {
+	if !ok || first.claim != nil {
 		return nil
 	}
 	documents := []worker.Document{first.Document}
@@ -238,6 +238,11 @@ func (m *Mem) liveLocked(id string, now time.Time) (document, bool) {
 func (m *Mem) recordLocked(d document, now time.Time) worker.Record {
 	r := d.record
 	r.Content = bytes.Clone(r.Content)
+	if d.claim != nil {
+		claim := *d.claim
+		claim.Over = !now.Before(claim.Since.Add(claim.Lease))
+		r.Claim = &claim
+	}
 	r.MissingParts = nil
 	for _, part := range r.Parts {
 		_, stored := m.liveLocked(place(d.partition, r.DocumentID, identity.PartDocumentID(r.DocumentID, part)), now)

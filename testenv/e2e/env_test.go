@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,8 @@ type env struct {
 	expect history.Expect
 	// records tells that each message gets an inbox record of its own.
 	records bool
+	// skew is how far the clocks of the workers are behind that are started next.
+	skew time.Duration
 	// skipAudit is for tests whose messages are not a stream of orders.
 	skipAudit bool
 	// skipCheck is for tests that mean to break a promise and look for it themselves.
@@ -228,7 +231,7 @@ func (w *env) startWith(h worker.Handler, wrap func(worker.Store) worker.Store, 
 	r.stop = cancel
 	store, err := cosmosstore.Open(ctx, cosmosstore.Options{
 		Endpoint: "http://localhost:8081/", Key: cosmosstore.Key(w.Account.Key()), Database: w.Database, Container: w.Container,
-		Transport: r.door, InboxRecords: w.records,
+		Transport: skewed{r.door, w.skew}, InboxRecords: w.records,
 	})
 	require.NoError(w.t, err)
 	r.store = store
@@ -295,6 +298,8 @@ func (r *runner) end() {
 // doorway is a worker's only way to the emulators, until it is cut.
 type doorway struct {
 	env *testenv.Env
+	// storeDown cuts the way to the store alone, while it is set.
+	storeDown atomic.Bool
 
 	mu    sync.Mutex
 	shut  bool
@@ -345,7 +350,7 @@ func (d *doorway) dial(ctx context.Context) (net.Conn, error) {
 
 // Do sends a request to Cosmos DB. The answer to a worker that has died meanwhile reaches nobody.
 func (d *doorway) Do(r *http.Request) (*http.Response, error) {
-	if d.isCut() {
+	if d.isCut() || d.storeDown.Load() {
 		return nil, errCut
 	}
 	resp, err := d.env.Account.Transport().Do(r)

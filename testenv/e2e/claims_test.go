@@ -482,7 +482,6 @@ func TestEverySeedOfClaimsChargesOnce(t *testing.T) {
 					if policy == worker.TakeOver {
 						require.Equal(t, len(ids), payments)
 					}
-					require.NotZero(t, payments)
 				})
 			})
 		}

@@ -224,6 +224,8 @@ func (r *Reviewer) effect(ctx context.Context, c Command, e Entry, l *DeadLetter
 		return r.process(ctx, l, out)
 	case Resubmit:
 		return r.send(ctx, c, e, l, out)
+	case Resolve:
+		return r.resolve(ctx, c, l, out)
 	}
 	return out.with(Discarded, ""), true
 }
@@ -264,7 +266,10 @@ func detailOf(r worker.Result) string {
 func (r *Reviewer) finish(ctx context.Context, e Entry, out Outcome, remove remover) Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsettled)
 	defer cancel()
-	left, err := r.remove(ctx, out.Sequence, remove)
+	left, err := false, error(nil)
+	if out.Result != Freed { // that one is to be reprocessed
+		left, err = r.remove(ctx, out.Sequence, remove)
+	}
 	switch {
 	case err != nil && left:
 		e.Result, out = string(out.Result), out.with(Broken, leftDetail(out.Result, "is still there", err))
@@ -283,7 +288,7 @@ func (r *Reviewer) finish(ctx context.Context, e Entry, out Outcome, remove remo
 
 func leftDetail(r Result, where string, err error) string {
 	done := map[Result]string{
-		Applied: "The documents are stored", Duplicate: "The documents were stored before", Outdated: "Its record is stored", Resubmitted: "The copy is sent", Discarded: "Nothing else was to be done",
+		Applied: "The documents are stored", Duplicate: "The documents were stored before", Outdated: "Its record is stored", Resubmitted: "The copy is sent", Discarded: "Nothing else was to be done", Resolved: "The claim is resolved",
 	}[r]
 	return fmt.Sprintf("%s, but the dead letter %s (%v). Do it again: that only finishes.", done, where, err)
 }

@@ -53,6 +53,8 @@ type Choice struct {
 	UnknownProgram bool
 	// Program is the other program whose messages may be discarded here.
 	Program string
+	// Resolution is what [Resolve] records.
+	Resolution Resolution
 }
 
 // ParseTTL reads a time to live for a copy, such as 24h or P1D. Empty is none.
@@ -76,6 +78,8 @@ func (v Verdict) First() Action {
 		return Reprocess
 	case Conflict, HashMissing, OtherKey, Incomplete:
 		return Compare
+	case ClaimExpired:
+		return Resolve
 	}
 	return Export
 }
@@ -101,6 +105,8 @@ func OfferOf(a Action, l *DeadLetter, v Verdict, s Settings, c Choice, now time.
 		o = offerResubmit(l, v, s, c, now)
 	case Discard:
 		o = offerDiscard(v)
+	case Resolve:
+		o = offerResolve(v)
 	default:
 		return Offer{Action: a, Refused: "There is no such action."}
 	}
@@ -117,6 +123,8 @@ func offerReprocess(v Verdict) Offer {
 		o.Sentence = "Runs the worker's own steps again, which recognise what is stored, store nothing, and remove the dead letter."
 	case KeyForgotten:
 		o.Warning = forgottenWarning(v)
+	case ClaimExpired:
+		o.Warning = halfWayWarning
 	case NeverApplied:
 	default:
 		o.Refused = staysSentence(v, "Reprocessing")
@@ -170,6 +178,8 @@ func staysSentence(v Verdict, doing string) string {
 		return doing + " would store the documents of another program under its key."
 	case OtherSettings:
 		return doing + " could store its documents a second time. " + v.Detail
+	case InProgress:
+		return doing + " must wait: " + v.Detail
 	case Undecided:
 		if v.Reason == reason.StoredRecordUnknown {
 			return v.undecided() + " " + v.Detail

@@ -50,6 +50,8 @@ type Pipeline interface {
 	Preview(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result
 	// Process commits.
 	Process(ctx context.Context, m *azservicebus.ReceivedMessage) worker.Result
+	// Resolve ends a claim that has expired.
+	Resolve(ctx context.Context, m *azservicebus.ReceivedMessage, done bool, outcome []byte) worker.Result
 	// Lookup returns the key of a message, whose body may be one that cannot be admitted, and what is stored under that key. The
 	// error is a [*reason.Refusal] when there is no key, and [worker.ErrNotFound] when nothing is stored.
 	Lookup(ctx context.Context, m *azservicebus.ReceivedMessage) (identity.Key, worker.Record, error)

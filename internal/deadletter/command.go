@@ -118,7 +118,7 @@ const (
 
 // Removed reports whether the dead letter is known to be removed by this action.
 func (r Result) Removed() bool {
-	return r == Applied || r == Duplicate || r == Outdated || r == Resubmitted || r == Discarded
+	return r == Applied || r == Duplicate || r == Outdated || r == Resubmitted || r == Discarded || r == Resolved
 }
 
 // An Outcome says what came of a command for one message.

@@ -13,6 +13,8 @@ func offerResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time
 	o := Offer{Action: Resubmit, Label: "Resubmit", Sentence: "Sends the same message to " + s.Queue + " again, byte for byte and with the same MessageId, and removes the dead letter when the broker has taken it. The worker then treats it like any other message."}
 	if v.Kind == KeyForgotten {
 		o.Warning = forgottenWarning(v)
+	} else if v.Kind == ClaimExpired {
+		o.Warning = halfWayWarning
 	}
 	o.Refused = refuseResubmit(l, v, s, c, now)
 	return o

@@ -17,6 +17,8 @@ func (v Verdict) meaning() string {
 		return "This message was applied: equal content is stored under its key" + v.since() + "."
 	case Stale:
 		return "This message was processed" + v.since() + " and changed nothing, since an equal or newer version was stored. Its record says so."
+	case InProgress, ClaimExpired:
+		return "Nobody knows yet whether this message was applied. " + v.Detail
 	case NeverApplied:
 		return "This message was not applied: nothing is stored under its key."
 	case Conflict:

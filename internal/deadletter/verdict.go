@@ -46,7 +46,7 @@ func (k Kind) processed() bool { return k == AlreadyApplied || k == Stale }
 
 // Kinds returns every kind in the order in which a list shows them.
 func Kinds() []Kind {
-	return []Kind{NeverApplied, AlreadyApplied, Stale, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
+	return []Kind{NeverApplied, AlreadyApplied, Stale, InProgress, ClaimExpired, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
 }
 
 // ParseKind reads a kind as a person types it.
@@ -174,6 +174,10 @@ func kindOf(r worker.Result) Kind {
 			return Stale
 		}
 		return AlreadyApplied
+	case worker.InProgress:
+		return InProgress
+	case worker.ClaimExpired:
+		return ClaimExpired
 	case worker.Conflict:
 		return Conflict
 	case worker.Incomplete:

@@ -147,6 +147,8 @@ func TestOffersByVerdict(t *testing.T) {
 		deadletter.NeverApplied:   {re, nil, []deadletter.Action{drop}},
 		deadletter.AlreadyApplied: {drop, []deadletter.Action{send}, nil},
 		deadletter.Stale:          {drop, []deadletter.Action{send}, nil},
+		deadletter.InProgress:     {deadletter.Export, []deadletter.Action{re, send}, []deadletter.Action{drop}},
+		deadletter.ClaimExpired:   {deadletter.Resolve, nil, []deadletter.Action{re, send, drop}},
 		deadletter.Conflict:       {deadletter.Compare, []deadletter.Action{re, send}, []deadletter.Action{drop}},
 		deadletter.KeyForgotten:   {deadletter.Export, nil, []deadletter.Action{re, send, drop}},
 		deadletter.Incomplete:     {deadletter.Compare, []deadletter.Action{re, send}, []deadletter.Action{drop}},
@@ -177,7 +179,7 @@ func TestOffersByVerdict(t *testing.T) {
 			}
 		})
 	}
-	require.Len(t, deadletter.Kinds(), 12)
+	require.Len(t, deadletter.Kinds(), 14)
 }
 
 func TestKindsAreReadAsTheyAreWritten(t *testing.T) {

@@ -21,7 +21,7 @@ func newDeadletter(sys system) *cobra.Command {
 	c.Long = `Look at dead letters, learn whether each was applied, and deal with them.
 
 Every dead letter gets a verdict from the message, the stored document and the settings of the queue. list, show, diff,
-export, plan and log change nothing. reprocess, resubmit, discard, import and apply need a --reason, and are recorded in the
+export, plan and log change nothing. reprocess, resubmit, discard, resolve, import and apply need a --reason, and are recorded in the
 container beside the documents. A dead letter is never removed before the outcome is known.
 
 It needs the right to receive from the queue and to read and create documents, and for resubmit the right to send. Give it
@@ -31,7 +31,7 @@ the settings of the worker, so that it decides as the worker does.`
 	c.PersistentFlags().Bool("requires-session", false, "the queue takes only messages of a session, so that a resubmit without one is refused")
 	c.PersistentFlags().Bool("forwarded", false, "look at dead letters that other queues forward to this one, where they lie as ordinary messages")
 	c.AddCommand(newDeadletterList(sys), newDeadletterShow(sys), newDeadletterDiff(sys),
-		newDeadletterAct(sys, deadletter.Reprocess), newDeadletterAct(sys, deadletter.Resubmit), newDeadletterAct(sys, deadletter.Discard),
+		newDeadletterAct(sys, deadletter.Reprocess), newDeadletterAct(sys, deadletter.Resubmit), newDeadletterAct(sys, deadletter.Discard), newDeadletterAct(sys, deadletter.Resolve),
 		newDeadletterExport(sys), newDeadletterImport(sys), newDeadletterPlan(sys), newDeadletterApply(sys), newDeadletterLog(sys), newDeadletterServe(sys))
 	return c
 }

@@ -84,6 +84,8 @@ var actTexts = map[deadletter.Action][2]string{
 		"The copy is the same message: body, properties and their types, and MessageId. It is refused where it would be lost, come\nstraight back, or reach others; reprocess has none of these problems."},
 	deadletter.Discard: {"Remove dead letters, and keep them in a file",
 		"What was not applied is lost with it, which needs --accept-warning. What is removed is kept in a file, from which import\nbrings it back."},
+	deadletter.Resolve: {"Record what was found out about an attempt that claimed a message and did not end",
+		"Find out first, at the other system, whether the attempt had its effect: nothing here can know. --as not-done releases the\nclaim, so that the message can be reprocessed. --as done records that it was applied, with an --outcome, and removes the dead\nletter; documents are not stored."},
 }
 
 func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
@@ -91,6 +93,7 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 	var ttl string
 	var dryRun bool
 	var kept archiveFlags
+	var found resolutionFlags
 	c := &cobra.Command{
 		Use: string(a) + " SEQUENCE...", Short: actTexts[a][0], Long: actTexts[a][0] + ".\n\n" + actTexts[a][1],
 		Args: func(c *cobra.Command, args []string) error {
@@ -114,6 +117,11 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 			if command.Choice.NewTTL, err = parseTTL(ttl); err != nil {
 				return err
 			}
+			if a == deadletter.Resolve {
+				if command.Choice.Resolution, err = found.read(); err != nil {
+					return err
+				}
+			}
 			return withReview(c, sys, func(ctx context.Context, r *review) error {
 				steps := stepsOf(a, numbers)
 				if dryRun {
@@ -130,6 +138,8 @@ func newDeadletterAct(sys system, a deadletter.Action) *cobra.Command {
 	switch a {
 	case deadletter.Resubmit:
 		c.Flags().StringVar(&ttl, "ttl", "", "give the copies this time to live, such as 24h or P1D; needed for those that have expired")
+	case deadletter.Resolve:
+		found.bind(c.Flags())
 	case deadletter.Discard:
 		d.bindProgram(c.Flags())
 		kept.bind(c.Flags())
@@ -156,7 +166,7 @@ func (r *review) act(ctx context.Context, sys system, c deadletter.Command, step
 	report := func(out deadletter.Outcome) {
 		meter.clear()
 		fmt.Fprintln(sys.stdout, outcomeLine(out))
-		if !out.Result.Removed() {
+		if !out.Result.Removed() && out.Result != deadletter.Freed {
 			failed++
 		}
 	}

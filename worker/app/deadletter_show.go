@@ -214,11 +214,15 @@ func showBody(out io.Writer, item deadletter.Item, limit int) {
 func (r *review) showOffers(out io.Writer, item deadletter.Item) {
 	fmt.Fprintf(out, "\nWhat you can do\n")
 	if first := item.Verdict.First(); !first.Changes() {
-		command, what := "export", "Writes the whole message to a file."
-		if first == deadletter.Compare {
+		command, what, flags := "export", "Writes the whole message to a file.", ""
+		switch first {
+		case deadletter.Resolve:
+			command, flags = "resolve", ` --as done|not-done --reason "..."`
+			what = deadletter.OfferOf(deadletter.Resolve, item.DeadLetter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()).Sentence
+		case deadletter.Compare:
 			command, what = "diff", "Shows where the message and the stored document differ."
 		}
-		fmt.Fprintf(out, "  %s: %s\n      %s deadletter %s %d\n", command, what, r.config.program.Name, command, item.DeadLetter.Sequence)
+		fmt.Fprintf(out, "  %s: %s\n      %s deadletter %s %d%s\n", command, what, r.config.program.Name, command, item.DeadLetter.Sequence, flags)
 	}
 	for _, o := range deadletter.Offers(item.DeadLetter, item.Verdict, r.Settings(), deadletter.Choice{}, time.Now()) {
 		if o.Refused != "" {

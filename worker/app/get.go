@@ -114,6 +114,7 @@ type stored struct {
 	Fingerprint    *fingerprint.Fingerprint `json:"fingerprint,omitempty"`
 	Outcome        json.RawMessage          `json:"outcome,omitempty"`
 	Stale          bool                     `json:"stale,omitempty"`
+	Claim          string                   `json:"claim,omitempty"`
 	Unknown        string                   `json:"unknown,omitempty"`
 	Missing        []string                 `json:"missing,omitempty"`
 	Documents      []storedDocument         `json:"documents"`
@@ -135,7 +136,7 @@ func storedOf(id string, i cosmosstore.Inspection) stored {
 	s := stored{
 		DocumentID: id, Key: r.Key, Program: r.Program, ProgramVersion: r.ProgramVersion, MessageID: r.MessageID, SequenceNumber: r.SequenceNumber,
 		EnqueuedAt: r.EnqueuedAt, CommittedAt: r.CommittedAt, Fingerprint: r.Fingerprint, Outcome: r.Outcome, Stale: r.Stale, Unknown: r.Unknown, Missing: r.MissingParts,
-		Documents: []storedDocument{}, Calls: i.Calls, Charge: i.Charge,
+		Claim: claimText(r.Claim), Documents: []storedDocument{}, Calls: i.Calls, Charge: i.Charge,
 	}
 	for _, d := range i.Documents {
 		s.Documents = append(s.Documents, storedDocument{ID: d.ID, Name: d.Name, Type: d.Type, ModifiedAt: d.ModifiedAt, Content: d.Content, Body: d.Body})
@@ -157,7 +158,7 @@ func (s stored) table(out io.Writer) error {
 	facts(out, [][2]string{
 		{"document id", s.DocumentID}, {"key", s.Key}, {"program", strings.TrimSpace(s.Program + " " + s.ProgramVersion)}, {"message id", s.MessageID},
 		{"sequence number", sequence}, {"enqueued", when(s.EnqueuedAt)}, {"committed", when(s.CommittedAt)}, {"hash", hash}, {"outcome", string(s.Outcome)},
-		{"stale", stale}, {"not understood", s.Unknown}, {"missing", strings.Join(s.Missing, ", ")},
+		{"stale", stale}, {"claim", s.Claim}, {"not understood", s.Unknown}, {"missing", strings.Join(s.Missing, ", ")},
 		{"read with", fmt.Sprintf("%d request(s), %.2f request units", s.Calls, s.Charge)},
 	})
 	for _, d := range s.Documents {
@@ -176,6 +177,21 @@ func (s stored) table(out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// claimText is the state of a record in progress, or "".
+func claimText(c *worker.ClaimRecord) string {
+	if c == nil {
+		return ""
+	}
+	state := fmt.Sprintf("in progress, with a lease of %s", c.Lease)
+	switch {
+	case c.Released:
+		state = "released, so that nothing stands against another attempt"
+	case c.Over:
+		state = "expired: the attempt may have got half way"
+	}
+	return fmt.Sprintf("attempt %d, since %s, %s", c.Number, when(c.Since), state)
 }
 
 // facts writes names with their values, but for empty ones.

@@ -33,10 +33,12 @@ func TestDocumentsNameWhatTheCodeSays(t *testing.T) {
 	}
 }
 
-// TestThePageOfEffectsShowsCodeThatRuns finds each piece of code of the page in a program that is tested.
-func TestThePageOfEffectsShowsCodeThatRuns(t *testing.T) {
+// TestThePagesOfEffectsShowCodeThatRuns finds each piece of code of the pages in a program that is tested.
+func TestThePagesOfEffectsShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.FromSlash("docs/effects.md"))
+	require.NoError(t, err)
+	more, err := os.ReadFile(filepath.FromSlash("docs/claims.md"))
 	require.NoError(t, err)
 	programs, err := filepath.Glob(filepath.FromSlash("docs/examples/*/main.go"))
 	require.NoError(t, err)
@@ -46,7 +48,7 @@ func TestThePageOfEffectsShowsCodeThatRuns(t *testing.T) {
 		require.NoError(t, err)
 		code = append(code, text...)
 	}
-	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(append(page, more...), -1)
 	require.NotEmpty(t, pieces)
 	for _, piece := range pieces {
 		require.Contains(t, string(code), string(piece[1]))

@@ -47,10 +47,15 @@
 // request alone. With [Options.InboxRecords] the inbox record is a document of its own,
 // {"id": "1042~part.inbox-record", "type": "inboxRecord", "request": {...}, "ttl": ...}, and the others are as above.
 //
+// A message that is claimed has such a record in progress first, without committedAt: "state": "claimed", "claim": {"number": 1,
+// "leaseSeconds": 60}. [Store.Commit] replaces just that version of it in the transaction of the documents. It holds no time: _ts says
+// since when, and the Date of the reply how long ago that is, so that no clock but the service's counts. A claim with "released": true is as
+// good as no record.
+//
 // # How the stored format evolves
 //
 // The member request has a version, which is 1. A version that this package does not know, none at all, or a state other than
-// committed (a record without a state is committed) makes a record unreadable: [worker.Record.Unknown] says so, and it is never
+// committed, stale and claimed (a record without a state is committed) makes a record unreadable: [worker.Record.Unknown] says so, and it is never
 // judged equal, since a newer worker may store there what is not committed yet. A reader ignores members that it does not
 // know, so a member whose absence changes no judgement may be added to version 1, as program and programVersion were;
 // anything else needs a new version.
@@ -60,7 +65,7 @@
 // A new message is one create or one batch. A duplicate is one refused create and one read, with inbox records two, and when it
 // has several documents one batch that reads the others: an order that lost a line is no duplicate. A document that no read
 // shows is looked for once more by a batch of one read, which the primary answers. [Store.Find] is one read, and one batch for the
-// parts. The first call reads account and container before that. [worker.Outcome] counts what was sent.
+// parts. A claim is one create more, and a renewal, take-over or release a batch of one replace. The first call reads account and container before that. [worker.Outcome] counts what was sent.
 //
 // # Whose fault a refusal is
 //

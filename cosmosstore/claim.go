@@ -45,7 +45,7 @@ func (s *Store) claim(ctx context.Context, t *requestStats, c worker.Commit) (wo
 
 // claimPlan is the one write that makes, renews or releases a claim. Only one that was released may be forgotten.
 func (l layout) claimPlan(c worker.Commit, now time.Time) (plan, error) {
-	c.Documents, c.Changes, c.Version, c.Outcome, c.WithoutRecord = nil, nil, nil, nil, false
+	c.Documents, c.Changes, c.Messages, c.Version, c.Outcome, c.WithoutRecord = nil, nil, nil, nil, nil, false
 	if err := l.checkCommit(c); err != nil {
 		return plan{}, err
 	}

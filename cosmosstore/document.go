@@ -14,6 +14,9 @@ import (
 // systemBytes allows for what the service adds to an item: _rid, _self, _etag, _attachments and _ts.
 const systemBytes = 512
 
+// neverExpires is the time to live of a document that outlives what the container has for all.
+const neverExpires = -time.Second
+
 // envelope is one document before it is written out.
 type envelope struct {
 	id        string
@@ -50,7 +53,7 @@ func (e envelope) encode(path []string) []byte {
 	if e.request != nil {
 		member(storable.MemberRequest, encoded(e.request))
 	}
-	if e.ttl > 0 {
+	if e.ttl != 0 {
 		member(storable.MemberTTL, strconv.AppendInt(nil, int64(e.ttl/time.Second), 10))
 	}
 	text[0] = '{' // in place of the first comma

@@ -114,7 +114,7 @@ func (k *committer) commitStale(ctx context.Context) (worker.Outcome, error) {
 		return worker.Outcome{Stale: true}, nil
 	}
 	c := k.commit
-	c.Documents, c.Changes, c.Version, c.Outcome = nil, nil, nil, nil
+	c.Documents, c.Changes, c.Messages, c.Version, c.Outcome = nil, nil, nil, nil, nil
 	k.commit, k.last = c, written{}
 	k.compose = func(c worker.Commit, at time.Time) (plan, error) {
 		return k.sess.layout.recordPlan(c, at, stateStale), nil

@@ -69,6 +69,7 @@ func (l layout) compose(c worker.Commit, now time.Time) (plan, error) {
 		}
 		l.add(&p, name, e)
 	}
+	l.addOutbox(&p, c, now)
 	for _, change := range c.Changes {
 		planned, err := l.planChange(c, change)
 		if err != nil {
@@ -130,21 +131,27 @@ func (l layout) checkCommit(c worker.Commit) error {
 	if err := storable.Check(c); err != nil {
 		return err
 	}
-	if len(c.Documents) == 0 && len(c.Changes) == 0 && c.Claim == nil {
-		return storable.HandlerFault("no document and no change")
+	if len(c.Documents) == 0 && len(c.Changes) == 0 && len(c.Messages) == 0 && c.Claim == nil {
+		return storable.HandlerFault("no document, no change and no message")
 	}
-	needsRecord := len(c.Changes) > 0 || len(c.Outcome) > 0 || c.Version != nil || c.Claim != nil || c.PartitionKey() != c.DocumentID
+	needsRecord := len(c.Changes) > 0 || len(c.Documents) == 0 || len(c.Outcome) > 0 || c.Version != nil || c.Claim != nil || c.PartitionKey() != c.DocumentID
 	if needsRecord && !c.WithoutRecord && !l.inboxRecords {
 		return &worker.MisconfiguredError{Fix: "Set Options.InboxRecords (WORKER_INBOX_RECORD=true).", Cause: errors.New(
-			"cosmosstore: the handler changes documents, or the messages share partitions or are claimed, and the store keeps no inbox records of their own")}
+			"cosmosstore: the handler changes documents or only sends messages, or the messages share partitions or are claimed, and the store keeps no inbox records of their own")}
 	}
-	if l.byID() && (len(c.Documents) > 1 || l.inboxRecords && !c.WithoutRecord) {
+	if l.byID() && (len(c.Documents) > 1 || len(c.Messages) > 0 || l.inboxRecords && !c.WithoutRecord) {
 		return misfit(fixRecreate, "a message needs %d documents in one transaction, and in a container with the partition key path /id "+
-			"every document is alone", len(c.Documents))
+			"every document is alone", len(c.Documents)+min(1, len(c.Messages)))
+	}
+	if len(c.Messages) > 0 && l.path[0] == outboxType {
+		return misfit(fixRecreate, "a message sends others, which are stored under /%s, and that is the partition key path of the container", outboxType)
+	}
+	if c.Replay > 0 && l.defaultTTL == nil {
+		return misfit(fixTTLOff, "a reply is to be kept for %v, and the container ignores times to live", c.Replay)
 	}
 	for _, d := range c.Documents {
-		if l.inboxRecords && d.Name == inboxRecordPart {
-			return storable.HandlerFault("a document with the name %+q, which belongs to the store's own inbox record. Give it another name", d.Name)
+		if l.inboxRecords && d.Name == inboxRecordPart || d.Name == outboxPart {
+			return storable.HandlerFault("a document with the name %+q, which belongs to the store's own documents. Give it another name", d.Name)
 		}
 		if err := l.checkType(d.Type); err != nil {
 			return err
@@ -172,7 +179,7 @@ func (l layout) checkType(name string) error {
 
 // typeProblem says why no document of a handler can have a type of this name, or "".
 func typeProblem(name string, inboxRecords bool) string {
-	if inboxRecords && name == inboxRecordType {
+	if inboxRecords && name == inboxRecordType || name == outboxType {
 		return "is reserved"
 	}
 	return storable.TypeProblem(name)

@@ -83,7 +83,7 @@ func (d document) record() stored {
 		Program: stringOf(req["program"]), ProgramVersion: stringOf(req["programVersion"]),
 		Fingerprint: fingerprintOf(req["hash"], req["parameters"]), SequenceNumber: wholeNumberOf(req["sequenceNumber"]),
 		EnqueuedAt: timeOf(req["enqueuedAt"]), CommittedAt: timeOf(req["committedAt"]),
-		Stale: stringOf(req[memberState]) == stateStale, Outcome: req["outcome"], Parts: valueOf[[]string](req["parts"]),
+		Stale: stringOf(req[memberState]) == stateStale, Outcome: req["outcome"], Outbox: string(req["outbox"]) == "true", Parts: valueOf[[]string](req["parts"]),
 	}}
 	if stringOf(req[memberState]) == stateClaimed {
 		r.Claim = d.claim(req)

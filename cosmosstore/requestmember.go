@@ -30,6 +30,7 @@ type requestMember struct {
 	Parameters     *fingerprint.Parameters `json:"parameters,omitempty"`
 	State          string                  `json:"state,omitempty"`
 	Outcome        json.RawMessage         `json:"outcome,omitempty"`
+	Outbox         bool                    `json:"outbox,omitempty"`
 	// Documents is 0 in a record whose message created no documents, so that nobody looks for one.
 	Documents *int `json:"documents,omitempty"`
 	// SequenceNumber is a number, or a text where a double would round it, as those of partitioned queues.
@@ -59,7 +60,7 @@ func recordMember(c worker.Commit, at time.Time) *requestMember {
 	r.Document = ""
 	r.Program, r.ProgramVersion = c.Program, c.ProgramVersion
 	r.Hash, r.Parameters = c.Fingerprint.Hash, &c.Fingerprint.Parameters
-	r.Outcome, r.EnqueuedAt = c.Outcome, timeText(c.EnqueuedAt)
+	r.Outcome, r.Outbox, r.EnqueuedAt = c.Outcome, len(c.Messages) > 0, timeText(c.EnqueuedAt)
 	switch n := c.SequenceNumber; {
 	case n == 0:
 	case n >= -largestExact && n <= largestExact:

@@ -87,7 +87,7 @@ func (p *Pipeline) reconcile(ctx context.Context, r Result, earlier *ClaimRecord
 		r.previous = false
 		return r
 	case found.found == foundDone:
-		if r = r.take(ctx, found.effects); r.Cause == 0 {
+		if r = p.take(ctx, r, found.effects); r.Cause == 0 {
 			r.Commit.Claim, r.Commit.WithoutRecord = earlier, false
 		}
 		return r

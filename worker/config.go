@@ -40,6 +40,9 @@ type Config struct {
 	Breaker  BreakerConfig
 	Watchdog WatchdogConfig
 
+	// Outbox says where the messages of [Effects.Messages] go.
+	Outbox OutboxConfig
+
 	// Admission says where the key, the body and the fingerprint of a message come from.
 	Admission admission.Config
 
@@ -130,6 +133,9 @@ func (c Config) withDefaults() Config {
 	c.Watchdog.Silence = cmp.Or(c.Watchdog.Silence, 15*time.Second)
 	c.Watchdog.Stuck = cmp.Or(c.Watchdog.Stuck, 10*time.Second)
 	c.Watchdog.NotReceiving = cmp.Or(c.Watchdog.NotReceiving, max(c.HandlerTimeout+2*c.LockDuration, c.Watchdog.Silence))
+	c.Outbox.MaxMessageBytes = cmp.Or(c.Outbox.MaxMessageBytes, 256<<10)
+	c.Outbox.SweepEvery = cmp.Or(c.Outbox.SweepEvery, time.Minute)
+	c.Outbox.SweepAfter = cmp.Or(c.Outbox.SweepAfter, time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -170,5 +176,6 @@ func (c Config) validate() error {
 	check(c.Watchdog.Silence >= time.Second, "Watchdog.Silence", "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
 	check(c.Watchdog.Stuck > 0, "Watchdog.Stuck", "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)
 	check(c.Watchdog.NotReceiving >= c.Watchdog.Silence, "Watchdog.NotReceiving", "watchdog not receiving is %v: it must not be shorter than the silence of %v", c.Watchdog.NotReceiving, c.Watchdog.Silence)
+	c.Outbox.validate(check)
 	return errors.Join(append(faults, c.Admission.Validate())...)
 }

@@ -46,6 +46,9 @@ type Commit struct {
 	Version       *Version
 	Outcome       []byte
 	WithoutRecord bool
+	// Messages are kept until they are sent: see [Outbox]. Replay is how long they are kept after that.
+	Messages []Sending
+	Replay   time.Duration
 	// Claim, for [Store.Commit], is the claim that the record is stored with and that is completed; for [Store.Claim], what is to
 	// be stored. Nil without claims.
 	Claim *ClaimRecord
@@ -81,6 +84,8 @@ type Record struct {
 	Stale bool
 	// Outcome is that of [Effects.Outcome].
 	Outcome []byte
+	// Outbox tells that messages were committed with it. See [Outbox.Pending] for whether they were sent.
+	Outbox bool
 	// Parts are the names of the further documents committed with the guard.
 	Parts []string
 	// MissingParts are those of Parts that the store does not have, no matter who removed them. Parts whose own TTL is over are

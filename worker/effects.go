@@ -15,12 +15,15 @@ type Effects struct {
 	// Version, when set, makes the message stale where a document has an equal or greater version already: then nothing of
 	// this is done, and the message is completed with the outcome stale.
 	Version *Version
+	// Messages are sent once the effects are committed. They need [OutboxConfig.Sender] and a record.
+	Messages []Outgoing
 	// Outcome is a small JSON value that is kept in the inbox record, at most [MaxOutcome] bytes. It is shown to people and
 	// programs that ask what a message came to.
 	Outcome []byte
 
 	ignored       string
 	withoutRecord bool
+	replay        time.Duration
 	resolved      bool // see [Done]
 }
 

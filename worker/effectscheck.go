@@ -15,12 +15,14 @@ import (
 // store to say.
 func checkEffects(e Effects) error {
 	switch {
-	case e.ignored != "" && (len(e.Documents) > 0 || len(e.Changes) > 0 || e.Version != nil || len(e.Outcome) > 0):
+	case e.ignored != "" && (len(e.Documents) > 0 || len(e.Changes) > 0 || len(e.Messages) > 0 || e.Version != nil || len(e.Outcome) > 0):
 		return errors.New("an Ignore together with other effects. Return one or the other")
 	case e.ignored != "":
 		return nil
-	case len(e.Documents) == 0 && len(e.Changes) == 0 && !e.resolved:
-		return errors.New("no effect and no error. Return at least one document or change, Ignore the message, or Reject it")
+	case len(e.Documents) == 0 && len(e.Changes) == 0 && len(e.Messages) == 0 && !e.resolved:
+		return errors.New("no effect and no error. Return at least one document, change or message, Ignore the message, or Reject it")
+	case e.withoutRecord && len(e.Messages) > 0:
+		return errors.New("messages WithoutRecord. What is repeated would send them again: keep the record")
 	case e.withoutRecord && len(e.Documents) > 0:
 		return errors.New("documents WithoutRecord. A create that is repeated fails: use Upsert, or keep the record")
 	case e.withoutRecord && len(e.Outcome) > 0:

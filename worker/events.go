@@ -40,6 +40,9 @@ const (
 	EventPanicked EventKind = "panicked"
 	// EventRetried: the message is tried again in place. Cause is set.
 	EventRetried EventKind = "retried"
+	// EventSent: Messages of the message were sent after its commit. EventUnsent: some were not, Err says why; the relay sends them.
+	EventSent   EventKind = "sent"
+	EventUnsent EventKind = "left_unsent"
 	// EventFinished: the work on one delivery has ended. Duration, Calls and Charge are set. It comes last.
 	EventFinished EventKind = "finished"
 
@@ -59,6 +62,17 @@ const (
 	// EventNotReady and EventReady: one part of the worker cannot do its work, and can again. Reason names the part.
 	EventNotReady EventKind = "not_ready"
 	EventReady    EventKind = "ready"
+	// EventDestinationDown and EventDestinationUp: the queue or topic of Reason cannot be sent to, and can be again.
+	EventDestinationDown EventKind = "destination_down"
+	EventDestinationUp   EventKind = "destination_up"
+	// EventRelayed: Messages of an earlier commit were sent by the relay. EventUnrecorded: they were sent, and that could not be
+	// recorded, so that they are sent again.
+	EventRelayed    EventKind = "relayed"
+	EventUnrecorded EventKind = "sent_unrecorded"
+	// EventWaiting: committed messages wait to be sent, the oldest for Lag. EventSweepFailed: the store could not be searched for
+	// them.
+	EventWaiting     EventKind = "outbox_waiting"
+	EventSweepFailed EventKind = "outbox_sweep_failed"
 	// EventStarted and EventStopped: Run has begun, and is about to return.
 	EventStarted EventKind = "worker_started"
 	EventStopped EventKind = "worker_stopped"
@@ -97,6 +111,8 @@ type Event struct {
 	// Calls and Charge are the requests sent to the store and their request units.
 	Calls  int
 	Charge float64
+	// Messages counts outgoing messages.
+	Messages int
 	// InFlight is the number of messages in process, this one included.
 	InFlight int
 }

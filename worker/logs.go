@@ -27,6 +27,8 @@ const (
 	keyDuration      = "duration_seconds"
 	keyInFlight      = "in_flight"
 	keyQueue         = "queue"
+	keyMessages      = "messages"
+	keyOldest        = "oldest_seconds"
 	keyTraceID       = "trace_id"
 	keySpanID        = "span_id"
 )
@@ -82,6 +84,18 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelInfo, "worker stopped", true
 	case EventCreated, EventOwn, EventRedelivered, EventDuplicate, EventStale:
 		return slog.LevelDebug, "message committed", true
+	case EventDestinationDown:
+		return slog.LevelError, "destination cannot be sent to, its messages wait in the store", true
+	case EventDestinationUp:
+		return slog.LevelInfo, "destination can be sent to again", true
+	case EventWaiting:
+		return slog.LevelWarn, "committed messages wait to be sent", true
+	case EventSweepFailed:
+		return slog.LevelWarn, "store could not be searched for messages to send", true
+	case EventUnrecorded:
+		return slog.LevelInfo, "messages were sent, and may be sent again with the same ids", true
+	case EventSent, EventUnsent, EventRelayed:
+		return slog.LevelDebug, "outgoing messages", true
 	case EventIgnored:
 		return slog.LevelDebug, "message ignored", true
 	}
@@ -163,6 +177,12 @@ func attrsOf(e Event) []slog.Attr {
 	}
 	if e.Duration > 0 {
 		a = append(a, slog.Float64(keyDuration, e.Duration.Seconds()))
+	}
+	if e.Messages > 0 {
+		a = append(a, slog.Int(keyMessages, e.Messages))
+	}
+	if e.Kind == EventWaiting {
+		a = append(a, slog.Float64(keyOldest, e.Lag.Seconds()))
 	}
 	if e.Kind == EventStarted || e.Kind == EventStopped {
 		a = append(a, slog.Int(keyInFlight, e.InFlight))

@@ -44,6 +44,9 @@ type Pipeline struct {
 	program        string
 	version        string
 	claims         ClaimConfig
+	outbox         Outbox // nil: the store keeps no messages
+	messages       OutboxConfig
+	posting        *posting
 	pool           *supervise.Pool // nil outside of a worker
 }
 
@@ -65,7 +68,10 @@ func NewPipeline(c Config, s Store, h Handler) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout, program: c.Program, version: c.Version, claims: c.Claim}, nil
+	p := &Pipeline{admitter: a, store: s, handler: h, handlerTimeout: c.HandlerTimeout, storeTimeout: c.StoreTimeout, program: c.Program,
+		version: c.Version, claims: c.Claim, messages: c.Outbox, posting: newPosting(c.Outbox.Sender, c.StoreTimeout)}
+	p.outbox, _ = s.(Outbox)
+	return p, nil
 }
 
 // Process makes one pass: admit, claim if so configured, handle, commit, judge. It writes to the store and settles nothing. A message that is
@@ -78,7 +84,11 @@ func (p *Pipeline) Process(ctx context.Context, m *azservicebus.ReceivedMessage)
 	if r.Cause == 0 {
 		r = p.commit(ctx, r)
 	}
-	return p.finalRelease(ctx, r)
+	r = p.send(ctx, p.finalRelease(ctx, r))
+	if err := p.forget(ctx, r); err != nil {
+		r.Unsent, r.unsentErr = true, err
+	}
+	return r
 }
 
 // Preview says what [Pipeline.Process] would come to, as far as that can be told without calling the handler and without
@@ -165,12 +175,13 @@ func (p *Pipeline) callHandler(ctx context.Context, r Result) Result {
 		return r.handlerFailed(hctx, err)
 	}
 	r.Reason, r.Detail, r.Err, r.RetryAfter, r.readFailed = "", "", nil, 0, false
-	return r.take(hctx, effects)
+	return p.take(hctx, r, effects)
 }
 
 // take adds the effects of the handler to the commit.
-func (r Result) take(ctx context.Context, effects Effects) Result {
-	if err := checkEffects(effects); err != nil {
+func (p *Pipeline) take(ctx context.Context, r Result, effects Effects) Result {
+	messages, err := p.takeMessages(ctx, r.Message, effects)
+	if err := errors.Join(checkEffects(effects), err); err != nil {
 		return r.effectsInvalid(ctx, err)
 	}
 	if word := effects.Ignored(); word != "" {
@@ -179,6 +190,7 @@ func (r Result) take(ctx context.Context, effects Effects) Result {
 	}
 	r.Cause, r.handled = 0, true
 	r.Commit.Documents, r.Commit.Changes, r.Commit.Version = effects.Documents, effects.Changes, effects.Version
+	r.Commit.Messages, r.Commit.Replay = messages, effects.replay
 	r.Commit.Outcome, r.Commit.WithoutRecord = effects.Outcome, effects.withoutRecord && !r.held
 	return r
 }

@@ -40,13 +40,14 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 		w.makeRoom(d)
 	}
 	w.judged(d, r)
-	s := settleUnknown
+	s, recorded := settleUnknown, w.forget(ctx, r)
 	switch a {
 	case complete, abandon:
 		s = w.settle(ctx, d, a, deadLetterNote{})
 	case deadLetter:
 		s = w.settle(ctx, d, a, noteOf(r, w.config.Program, w.config.Version))
 	}
+	<-recorded
 	<-w.settling
 	w.settled(d, r, a, s)
 	w.telemetry.endSpan(span, r, a, s)
@@ -154,7 +155,39 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	if r.releases() {
 		r = w.underPermit(ctx, d, r, w.pipeline.release)
 	}
+	return w.sendOutgoing(ctx, d, r)
+}
+
+// sendOutgoing sends the messages that a committed message has to send.
+func (w *Worker) sendOutgoing(ctx context.Context, d *delivery, r Result) Result {
+	r = w.pipeline.send(ctx, r)
+	switch {
+	case r.Unsent:
+		e := w.eventOf(EventUnsent, d, r)
+		e.Err = r.unsentErr
+		w.observe(e)
+	case r.sent != nil:
+		e := w.eventOf(EventSent, d, r)
+		e.Messages = len(r.sent.Messages)
+		w.observe(e)
+	}
 	return r
+}
+
+// forget records that everything was sent, at the same time as the message is completed. The channel is closed when that is done.
+func (w *Worker) forget(ctx context.Context, r Result) <-chan struct{} {
+	done := make(chan struct{})
+	if r.sent == nil {
+		close(done)
+		return done
+	}
+	w.pool.Go(func() {
+		defer close(done)
+		if err := w.pipeline.forget(ctx, r); err != nil {
+			w.observe(Event{Kind: EventUnrecorded, DocumentID: r.sent.DocumentID, Err: err})
+		}
+	})
+	return done
 }
 
 // panicked reports the stack of a panic, for anyone who fixes it, once for each delivery.

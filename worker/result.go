@@ -30,6 +30,8 @@ type Result struct {
 	HandlerRuns int
 	// RetryAfter is the wait that the handler or the store asked for.
 	RetryAfter time.Duration
+	// Unsent tells that the message is committed, and that messages of it are left to the relay.
+	Unsent bool
 	// Err is the error behind Cause, if there is one.
 	Err error
 	// Calls and Charge are the requests sent to the store by all passes, and their request units.
@@ -40,6 +42,9 @@ type Result struct {
 	refused bool
 	// stuck is open while a call of the handler or the store, that did not return in time, still runs.
 	stuck <-chan struct{}
+	// sent is what was sent and not yet recorded as sent, and unsentErr why something was not.
+	sent      *Unsent
+	unsentErr error
 	// handled tells that Commit holds the effects of the handler.
 	handled bool
 	// held tells that the message is claimed for this attempt, by Commit.Claim; doubt that its handler may have had an effect since.

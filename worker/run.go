@@ -38,6 +38,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	loops.Go(func() {
 		w.receiver.Run(ctx, func(m []*azservicebus.ReceivedMessage, l *receiver.Link) { w.start(work, m, l) })
 	})
+	loops.Go(func() { w.relay(ctx) })
 	<-ctx.Done()
 
 	begun := time.Now()
@@ -61,6 +62,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	left := w.slots.inFlight()
 	// 4. The connection is closed last: closed before, nothing could be settled any more.
 	w.receiver.Close(lastCloseTime)
+	w.closeSender()
 	w.pool.Close()
 	w.observe(Event{Kind: EventStopped, Duration: time.Since(begun), InFlight: left})
 	return nil

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -56,9 +57,10 @@ type telemetry struct {
 	charge                                                       metric.Float64Counter
 	duration, lag                                                metric.Float64Histogram
 	inFlight                                                     metric.Int64UpDownCounter
+	outgoing                                                     metric.Int64Counter
 }
 
-func newTelemetry(c Config, queue string, b *breaker.Breaker) (*telemetry, error) {
+func newTelemetry(c Config, queue string, b *breaker.Breaker, unsent *unsentAge) (*telemetry, error) {
 	provider := c.MeterProvider
 	if provider == nil {
 		provider = metricnoop.NewMeterProvider()
@@ -84,6 +86,7 @@ func newTelemetry(c Config, queue string, b *breaker.Breaker) (*telemetry, error
 	counter(&t.panics, "orderworker.receive.panics", "{call}", "Panics of the broker's client")
 	counter(&t.opened, "orderworker.breaker.opened", "{incident}", "Times that the store could not be used, by cause")
 	counter(&t.calls, "orderworker.store.calls", "{request}", "Requests sent to the store")
+	counter(&t.outgoing, "orderworker.outgoing", "{message}", "Outgoing messages, by outcome: sent, relayed; and left_unsent, the incoming messages whose outgoing ones were left to the relay")
 	var err error
 	t.charge, err = m.Float64Counter("orderworker.store.charge", metric.WithUnit("{RU}"), metric.WithDescription("Request units charged by the store"))
 	faults = append(faults, err)
@@ -99,6 +102,12 @@ func newTelemetry(c Config, queue string, b *breaker.Breaker) (*telemetry, error
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			state, _ := b.Watch()
 			o.Observe(1, metric.WithAttributes(attrState.String(state.String()), t.queue))
+			return nil
+		}))
+	faults = append(faults, err)
+	_, err = m.Float64ObservableGauge("orderworker.outbox.oldest_age", metric.WithUnit("s"), metric.WithDescription("Age of the oldest committed message that a sweep could not send"),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(unsent.age(time.Now(), c.Outbox.SweepAfter+3*c.Outbox.SweepEvery).Seconds(), metric.WithAttributes(t.queue))
 			return nil
 		}))
 	return t, errors.Join(append(faults, err)...)
@@ -139,6 +148,10 @@ func (t *telemetry) Observe(e Event) {
 		one(t.panics)
 	case EventBreakerOpened:
 		one(t.opened, attrCause.String(e.Cause.String()))
+	case EventSent, EventRelayed:
+		t.outgoing.Add(ctx, int64(e.Messages), metric.WithAttributes(attrOutcome.String(string(e.Kind)), t.queue))
+	case EventUnsent:
+		one(t.outgoing, attrOutcome.String(string(e.Kind)))
 	case EventFinished:
 		t.finished(ctx, e)
 	}

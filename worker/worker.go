@@ -29,6 +29,7 @@ type Worker struct {
 	stranded  *stranded
 	flight    *flight
 	conflicts *conflicts
+	unsent    unsentAge
 	last      atomic.Int64 // when a message was last received, in nanoseconds since 1970
 
 	started   atomic.Bool
@@ -72,6 +73,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 		pool:      &supervise.Pool{},
 	}
 	w.pipeline.pool = w.pool
+	w.pipeline.posting.changed = w.destinationChanged
 	w.breaker = breaker.New(breaker.Config{Failures: c.Breaker.Failures, Backoff: c.Breaker.backoff(), Capacity: c.Concurrency, Notify: w.breakerChanged})
 	w.receiver = receiver.New(receiver.Config{
 		Open: func(ctx context.Context) (receiver.Client, error) { return b.Open(ctx) }, LockDuration: c.LockDuration, Concurrency: c.Concurrency,
@@ -80,7 +82,7 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	})
 	w.conditions = newConditions(w.observe)
 	w.stranded = &stranded{capacity: c.Concurrency, told: w.allStranded}
-	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker); err != nil {
+	if w.telemetry, err = newTelemetry(c, b.Queue(), w.breaker, &w.unsent); err != nil {
 		return nil, err
 	}
 	w.observers = observers{w.logs}

@@ -31,6 +31,9 @@ type Message struct {
 	Subject       string
 	ContentType   string
 	SessionID     string
+	// ReplyTo and ReplyToSessionID are where the sender waits for an answer.
+	ReplyTo          string
+	ReplyToSessionID string
 	// ApplicationProperties are the sender's, by reference.
 	ApplicationProperties map[string]any
 	// EnqueuedAt is the time at which the broker took the message, by the broker's clock. Zero when unknown.
@@ -103,6 +106,8 @@ func facts(m *azservicebus.ReceivedMessage) Message {
 		Subject:               text(m.Subject),
 		ContentType:           text(m.ContentType),
 		SessionID:             text(m.SessionID),
+		ReplyTo:               text(m.ReplyTo),
+		ReplyToSessionID:      text(m.ReplyToSessionID),
 		ApplicationProperties: properties(m),
 		DeliveryCount:         m.DeliveryCount,
 	}

@@ -23,6 +23,7 @@ const (
 	tagDigest     = "~sha256." // ~sha256.<hex>: an id that would be too long
 	tagPart       = "~part."   // <guard id>~part.<name>
 	tagPartDigest = "~part-sha256."
+	tagMessage    = "~message-sha256." // an outgoing MessageId that would be too long
 )
 
 // typed are the kinds whose form is ~<kind>.<value>.
@@ -84,6 +85,20 @@ func PartDocumentID(documentID, part string) string {
 	h.Write([]byte(documentID))
 	h.Write([]byte(part))
 	return tagPartDigest + hex.EncodeToString(h.Sum(nil))
+}
+
+// MaxMessageID is the length of the longest MessageId that Service Bus takes.
+const MaxMessageID = 128
+
+// OutgoingMessageID returns the MessageId of a message that the message with a document id sends under a name. It is printable
+// ASCII of at most [MaxMessageID] bytes, and injective.
+func OutgoingMessageID(documentID, name string) string {
+	id := PartDocumentID(documentID, name)
+	if len(id) <= MaxMessageID {
+		return id
+	}
+	digest := sha256.Sum256([]byte(id))
+	return tagMessage + hex.EncodeToString(digest[:])
 }
 
 // escape writes every byte that is not ordinary as ~XX. The ids "." and ".." address other resources and are escaped whole.

@@ -77,6 +77,10 @@ func Run(t *testing.T, open func(t *testing.T) worker.Store, o Options) {
 		{"a claim that is renewed stays in progress, and one that is not ends by the clock of the store", renewsClaims},
 		{"a claim whose lease has ended is taken over once, and who had it commits nothing", takesClaimsOver},
 		{"a claim that was released is as good as none, and its number is counted on", releasesClaims},
+		{"messages are kept with the commit until they are sent, and no longer", keepsMessages},
+		{"nothing is to be sent for a commit that did not happen", keepsNoMessagesOfOthers},
+		{"of relays at once one takes messages up, and none what was sent", takesUpOnce},
+		{"a reply is kept for its time once it was sent", replaysMessages},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

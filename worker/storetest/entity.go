@@ -40,8 +40,7 @@ func (m *Mem) Put(partition, id string, content []byte) string {
 }
 
 func (m *Mem) entityLocked(content []byte) entity {
-	m.etags++
-	return entity{content: bytes.Clone(content), etag: strconv.Quote(strconv.Itoa(m.etags))}
+	return entity{content: bytes.Clone(content), etag: m.etagLocked()}
 }
 
 // Read implements [worker.Store].

@@ -27,6 +27,7 @@ type Mem struct {
 	documents map[string]document
 	creations map[string]int // how often a first document was created, expired ones included
 	entities  map[string]entity
+	outboxes  map[string]outbox
 	etags     int
 }
 
@@ -44,7 +45,7 @@ var _ worker.Store = (*Mem)(nil)
 
 // NewMem returns an empty store.
 func NewMem() *Mem {
-	return &Mem{documents: map[string]document{}, creations: map[string]int{}, entities: map[string]entity{}}
+	return &Mem{documents: map[string]document{}, creations: map[string]int{}, entities: map[string]entity{}, outboxes: map[string]outbox{}}
 }
 
 // Commit implements [worker.Store].
@@ -67,7 +68,7 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 		return worker.Outcome{Calls: 1}, err
 	}
 	if stale {
-		c.Documents, c.Changes, c.Outcome = nil, nil, nil
+		c.Documents, c.Changes, c.Messages, c.Outcome = nil, nil, nil, nil
 	}
 	created := map[string]document{}
 	for i, d := range c.Documents {
@@ -85,6 +86,7 @@ func (m *Mem) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, erro
 	}
 	maps.Copy(m.documents, created)
 	maps.Copy(m.entities, changed)
+	m.keepLocked(c, now)
 	m.creations[c.DocumentID]++
 	return worker.Outcome{Created: !stale, Stale: stale, Calls: 1, Charge: 6 * float64(len(c.Documents)+len(c.Changes))}, nil
 }
@@ -111,8 +113,8 @@ func fits(c worker.Commit) error {
 		size += len(d.Content)
 	}
 	switch {
-	case n == 0 && c.Claim == nil:
-		return storable.HandlerFault("no document and no change")
+	case n == 0 && len(c.Messages) == 0 && c.Claim == nil:
+		return storable.HandlerFault("no document, no change and no message")
 	case n > storable.MaxOperations || size > storable.MaxBytes:
 		return storable.Never(reason.TooLarge, "The message makes %d documents and changes of %d bytes; at most %d of %d bytes can be committed together.",
 			n, size, storable.MaxOperations, storable.MaxBytes)
@@ -135,7 +137,7 @@ func newDocument(c worker.Commit, i int, d worker.Document, now time.Time, stale
 		Program: c.Program, ProgramVersion: c.ProgramVersion,
 		Type: d.Type, Content: bytes.Clone(d.Content),
 		MessageID: c.MessageID, SequenceNumber: c.SequenceNumber, EnqueuedAt: c.EnqueuedAt, CommittedAt: now, Outcome: bytes.Clone(c.Outcome),
-		Stale: stale,
+		Stale: stale, Outbox: len(c.Messages) > 0,
 	}
 	doc.parts = map[string]time.Time{}
 	for _, part := range c.Documents[min(1, len(c.Documents)):] {

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,10 +53,10 @@ func bubbleWith(t *testing.T, o servicebus.Options, f func(e *env)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e := &env{T: t, faults: fault.Script(), history: history.New(), mem: storetest.NewMem(), logs: &logBook{}}
-		e.store = storetest.NewFaulty(&recorded{Store: e.mem, log: e.history})
+		e.store = storetest.NewFaulty(&recorded{Mem: e.mem, log: e.history})
 		e.handler = worker.HandlerFunc(order)
 		for i := range o.Config.Queues {
-			o.Config.Queues[i].Name = "orders"
+			o.Config.Queues[i].Name = cmp.Or(o.Config.Queues[i].Name, "orders")
 			if o.Config.Queues[i].DefaultMessageTimeToLive == 0 {
 				o.Config.Queues[i].DefaultMessageTimeToLive = servicebus.Forever
 			}
@@ -82,12 +83,12 @@ func order(_ context.Context, m worker.Message) (worker.Effects, error) {
 
 // recorded writes what a store does into the history, as the embedded Cosmos DB would.
 type recorded struct {
-	worker.Store
+	*storetest.Mem
 	log *history.Log
 }
 
 func (r *recorded) Commit(ctx context.Context, c worker.Commit) (worker.Outcome, error) {
-	o, err := r.Store.Commit(ctx, c)
+	o, err := r.Mem.Commit(ctx, c)
 	e := history.Event{Op: history.CreateDocument, Entity: "db/orders", Key: c.DocumentID, Partition: fmt.Sprintf("%q", c.DocumentID)}
 	switch {
 	case o.Created:
@@ -102,7 +103,7 @@ func (r *recorded) Commit(ctx context.Context, c worker.Commit) (worker.Outcome,
 }
 
 func (r *recorded) Find(ctx context.Context, partition, documentID string) (worker.Record, error) {
-	record, err := r.Store.Find(ctx, partition, documentID)
+	record, err := r.Mem.Find(ctx, partition, documentID)
 	if err == nil {
 		r.log.Add(history.Event{Op: history.ReadDocument, Entity: "db/orders", Key: documentID, Partition: fmt.Sprintf("%q", documentID), Status: 200})
 	}

@@ -20,9 +20,9 @@ import (
 // announcing makes an order of a message, announces it and reserves stock for it.
 func announcing(_ context.Context, m worker.Message) (worker.Effects, error) {
 	return worker.Create(worker.Document{Type: "order", Content: m.Body}).Send(
-		worker.Outgoing{Name: "accepted", To: "events", Subject: "OrderAccepted", Body: m.Body},
 		worker.Outgoing{Name: "reserve-1", To: "stock", Body: []byte(`{"line":1}`), Properties: map[string]any{"n": int64(1 << 60), "f": 1.5, "ok": true}},
 		worker.Outgoing{Name: "reserve-2", To: "stock", Body: []byte(`{"line":2}`)},
+		worker.Outgoing{Name: "accepted", To: "events", Subject: "OrderAccepted", Body: m.Body},
 	), nil
 }
 
@@ -222,6 +222,62 @@ func indexOf(all []string, s string) int {
 		}
 	}
 	return -1
+}
+
+func TestOfTwoRelaysOneSends(t *testing.T) {
+	outboxBubble(t, func(e *env) {
+		first, second := e.start(sending(e)), e.start(sending(e))
+		require.NoError(e, e.broker.SetStatus("stock", servicebus.Disabled))
+		e.sendOrders("o-", 20)
+		e.await(5*time.Minute, "drained", e.drained)
+		require.NoError(e, e.broker.SetStatus("stock", servicebus.Active))
+		e.await(10*time.Minute, "all sent", func() bool { return len(unique(e.arrivedAt("stock"))) == 40 })
+		time.Sleep(10 * time.Minute)
+		require.Len(e, e.arrivedAt("stock"), 40, "nothing is sent twice on purpose")
+		e.end(first)
+		e.end(second)
+	})
+}
+
+func TestARelayThatComesTooLateSendsNothing(t *testing.T) {
+	outboxBubble(t, func(e *env) {
+		require.NoError(e, e.broker.SetStatus("stock", servicebus.Disabled))
+		w := e.start(sending(e))
+		e.send("1", `{}`)
+		e.await(time.Minute, "drained", e.drained)
+		e.end(w)
+		left, err := e.mem.Overdue(e.Context(), 0, 10)
+		require.NoError(e, err)
+		require.Len(e, left, 1)
+		require.NoError(e, e.broker.SetStatus("stock", servicebus.Active))
+		c := sending(e)
+		p, err := worker.NewPipeline(c, e.mem, e.handler)
+		require.NoError(e, err)
+		_, err = p.Relay(e.Context(), left[0])
+		require.NoError(e, err)
+		_, err = p.Relay(e.Context(), left[0])
+		var moved *worker.StateMovedError
+		require.ErrorAs(e, err, &moved)
+		require.Len(e, e.arrivedAt("stock"), 2)
+		require.NoError(e, c.Outbox.Sender.Close(e.Context()))
+	})
+}
+
+func TestAMessageThatIsStaleSendsNothing(t *testing.T) {
+	outboxBubble(t, func(e *env) {
+		e.handler = worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+			return worker.Apply(worker.Upsert("p", []byte(`{"v":1}`))).SetVersion("p", "/v", 1).Send(worker.Outgoing{Name: "x", To: "stock", Body: m.Body}), nil
+		})
+		e.ignored = func(string) bool { return true } // its record alone is committed, which the history of this store does not show
+		w := e.start(sending(e))
+		e.mem.Put("1", "p", []byte(`{"v":7}`))
+		e.send("1", `{}`)
+		e.await(time.Minute, "drained", e.drained)
+		require.Equal(e, 1, e.count(worker.EventStale))
+		time.Sleep(10 * time.Minute)
+		require.Empty(e, e.arrivedAt("stock"))
+		e.end(w)
+	})
 }
 
 func TestAMissingDestinationIsNamedAndItsMessagesWait(t *testing.T) {

@@ -145,8 +145,12 @@ func keepsNewest(b *bench) {
 			for _, want := range []worker.Judgement{want, worker.Duplicate} {
 				c, rehash := b.change(fmt.Sprint("event", i, kind), entity, change)
 				c.Version = &worker.Version{Document: "e", Path: "/version", Value: tt.version}
+				if _, sends := b.store.(worker.Outbox); sends {
+					c.Messages = []worker.Sending{{To: "stock", Name: "x", MessageID: "x", Line: []byte(`{}`)}}
+				}
 				b.judged(want, c, rehash)
 				r := b.find(c)
+				b.equal(!tt.stale && len(c.Messages) > 0, r.Outbox, "event %d has messages to send", i)
 				b.equal(tt.stale, r.Stale, "the record of event %d is stale", i)
 			}
 		}

@@ -18,7 +18,7 @@ func (p *Pipeline) Resolve(ctx context.Context, m *azservicebus.ReceivedMessage,
 	earlier := r.Outcome.Existing.Claim
 	r.Commit.Attempt, r.Commit.Claim = rand.Text(), earlier
 	if done {
-		if r = r.take(ctx, Done(Effects{Outcome: outcome}).effects); r.Cause != 0 {
+		if r = p.take(ctx, r, Done(Effects{Outcome: outcome}).effects); r.Cause != 0 {
 			return r
 		}
 		return p.commit(ctx, r)

@@ -223,4 +223,3 @@ func TestAnOutboxTakesThreeRoundTripsInARow(t *testing.T) {
 		r.end()
 	})
 }
-

@@ -125,7 +125,6 @@ func (p *Pipeline) forget(ctx context.Context, r Result) error {
 
 // validate reports every fault of a config that has its defaults.
 func (c OutboxConfig) validate(check func(ok bool, field, format string, args ...any)) {
-	check(len(c.Destinations) == 0 || !absent(c.Sender), "Outbox.Sender", "outbox destinations are %v and there is no sender: give NewSender(client)", c.Destinations)
 	check(c.MaxMessageBytes > messageOverhead, "Outbox.MaxMessageBytes", "outbox message bytes are %d: give more than %d, such as 262144", c.MaxMessageBytes, messageOverhead)
 	check(c.SweepEvery >= time.Second, "Outbox.SweepEvery", "outbox sweep every %v: below 1s the sweeps cost more than the messages", c.SweepEvery)
 	check(c.SweepAfter >= 10*time.Second, "Outbox.SweepAfter", "outbox sweep after %v: a delivery may take 10s to send its messages, so give at least that", c.SweepAfter)

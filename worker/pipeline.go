@@ -109,7 +109,13 @@ func (p *Pipeline) Preview(ctx context.Context, m *azservicebus.ReceivedMessage)
 	r.Outcome = Outcome{Existing: &record}
 	// A preview is no delivery, so it has no write of its own to recognise.
 	r.Commit.Attempt = ""
-	return p.judge(r)
+	r = p.judge(r)
+	u, err := p.toSend(ctx, r)
+	if err != nil {
+		return r.failed(ctx, err)
+	}
+	r.Unsent = u != nil && !u.Replayed
+	return r
 }
 
 // Lookup returns the key of a message, whose body may be one that cannot be admitted, and what is stored under that key. The

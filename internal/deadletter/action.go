@@ -74,7 +74,7 @@ func (v Verdict) First() Action {
 	switch v.Kind {
 	case AlreadyApplied, Stale:
 		return Discard
-	case NeverApplied:
+	case NeverApplied, AppliedUnsent:
 		return Reprocess
 	case Conflict, HashMissing, OtherKey, Incomplete:
 		return Compare
@@ -121,6 +121,9 @@ func offerReprocess(v Verdict) Offer {
 	switch v.Kind {
 	case AlreadyApplied, Stale:
 		o.Sentence = "Runs the worker's own steps again, which recognise what is stored, store nothing, and remove the dead letter."
+	case AppliedUnsent:
+		o.Label = "Send what is left"
+		o.Sentence = "Sends the messages that were committed with it and not sent, under their own ids, and removes the dead letter. Its documents are stored already."
 	case KeyForgotten:
 		o.Warning = forgottenWarning(v)
 	case ClaimExpired:
@@ -137,6 +140,8 @@ func offerDiscard(v Verdict) Offer {
 	switch v.Kind {
 	case AlreadyApplied:
 		o.Label, o.Sentence = "Discard as duplicate", "Removes the dead letter. The documents that are stored stay as they are."
+	case AppliedUnsent:
+		o.Sentence = "Removes the dead letter. The documents that are stored stay as they are, and the messages that are left are sent by the relay of the workers, with or without it."
 	case Stale:
 		o.Label, o.Sentence = "Discard as stale", "Removes the dead letter. A newer version is stored and stays."
 	case Conflict:

@@ -105,6 +105,8 @@ func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 		switch item.Verdict.Kind {
 		case AlreadyApplied, Stale:
 			action = Discard
+		case AppliedUnsent:
+			action = Reprocess
 		case NeverApplied:
 			if action = Reprocess; item.DeadLetter.Reason() == reason.DocumentConflict {
 				return "", leftBlocked

@@ -15,6 +15,8 @@ func (v Verdict) meaning() string {
 	switch v.Kind {
 	case AlreadyApplied:
 		return "This message was applied: equal content is stored under its key" + v.since() + "."
+	case AppliedUnsent:
+		return "This message was applied: equal content is stored under its key" + v.since() + ". Messages that it sends have not been sent yet."
 	case Stale:
 		return "This message was processed" + v.since() + " and changed nothing, since an equal or newer version was stored. Its record says so."
 	case InProgress, ClaimExpired:

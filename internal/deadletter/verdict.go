@@ -19,6 +19,8 @@ const (
 	NeverApplied Kind = "never-applied"
 	// AlreadyApplied: equal content is stored.
 	AlreadyApplied Kind = "already-applied"
+	// AppliedUnsent: equal content is stored, and messages that it sends have not been sent yet.
+	AppliedUnsent Kind = "applied-not-sent"
 	// Stale: the message was processed, and changed nothing since an equal or newer version was stored.
 	Stale Kind = "stale"
 	// Conflict: other content is stored under the key.
@@ -42,11 +44,11 @@ const (
 )
 
 // processed reports whether the message is known to have been processed: reprocessing it changes nothing.
-func (k Kind) processed() bool { return k == AlreadyApplied || k == Stale }
+func (k Kind) processed() bool { return k == AlreadyApplied || k == AppliedUnsent || k == Stale }
 
 // Kinds returns every kind in the order in which a list shows them.
 func Kinds() []Kind {
-	return []Kind{NeverApplied, AlreadyApplied, Stale, InProgress, ClaimExpired, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
+	return []Kind{NeverApplied, AlreadyApplied, AppliedUnsent, Stale, InProgress, ClaimExpired, Conflict, KeyForgotten, Incomplete, HashMissing, OtherKey, OtherProgram, OtherSettings, Unreadable, Undecided}
 }
 
 // ParseKind reads a kind as a person types it.
@@ -172,6 +174,9 @@ func kindOf(r worker.Result) Kind {
 	case worker.Created, worker.Own, worker.Redelivered, worker.Duplicate, worker.Stale:
 		if r.Judgement == worker.Stale || r.Outcome.Existing != nil && r.Outcome.Existing.Stale {
 			return Stale
+		}
+		if r.Unsent {
+			return AppliedUnsent
 		}
 		return AlreadyApplied
 	case worker.InProgress:

@@ -146,6 +146,7 @@ func TestOffersByVerdict(t *testing.T) {
 	}{
 		deadletter.NeverApplied:   {re, nil, []deadletter.Action{drop}},
 		deadletter.AlreadyApplied: {drop, []deadletter.Action{send}, nil},
+		deadletter.AppliedUnsent:  {re, []deadletter.Action{send}, nil},
 		deadletter.Stale:          {drop, []deadletter.Action{send}, nil},
 		deadletter.InProgress:     {deadletter.Export, []deadletter.Action{re, send}, []deadletter.Action{drop}},
 		deadletter.ClaimExpired:   {deadletter.Resolve, nil, []deadletter.Action{re, send, drop}},
@@ -179,7 +180,7 @@ func TestOffersByVerdict(t *testing.T) {
 			}
 		})
 	}
-	require.Len(t, deadletter.Kinds(), 14)
+	require.Len(t, deadletter.Kinds(), 15)
 }
 
 func TestKindsAreReadAsTheyAreWritten(t *testing.T) {

@@ -54,5 +54,13 @@ func (k *connector) openStore(ctx context.Context, t *telemetry, log *slog.Logge
 	return cosmosstore.Open(ctx, k.storeOptions(t, log))
 }
 
+// outbox adds the sender to where messages go, if they go anywhere.
+func (k *connector) outbox(c worker.OutboxConfig) worker.OutboxConfig {
+	if len(c.Destinations) > 0 {
+		c.Sender = worker.NewSender(k.serviceBus)
+	}
+	return c
+}
+
 // broker opens receivers on the queue, each with a client of its own.
 func (k *connector) broker() worker.Broker { return worker.NewBroker(k.serviceBus, k.config.queue) }

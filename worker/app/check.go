@@ -108,6 +108,7 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	}
 	r.Findings = append(r.Findings, found...)
 	r.Checked = []string{fmt.Sprintf("container %s/%s at %s", cfg.store.Database, cfg.store.Container, cfg.store.Endpoint), cfg.unseen()}
+	r.Findings = append(r.Findings, k.checkDestinations(ctx)...)
 	messages, err := k.peek(ctx, max(peek, 1))
 	r.Notes = []string{cfg.bandwidth(messages)}
 	switch {
@@ -149,6 +150,38 @@ func (c config) bandwidth(messages []*azservicebus.ReceivedMessage) string {
 	rate := float64(c.worker.Concurrency*size) / (c.worker.LockDuration / 4).Seconds()
 	return fmt.Sprintf("WORKER_CONCURRENCY %d x %d bytes (%s) within a quarter of the lock of %s take a line of %.0f KB/s. On a thinner one the worker asks for fewer at once.",
 		c.worker.Concurrency, size, what, c.worker.LockDuration, max(1, rate/1000))
+}
+
+// checkDestinations opens a link to each destination, which takes the right to send, and sends nothing.
+func (k *connector) checkDestinations(ctx context.Context) []finding {
+	var found []finding
+	for _, to := range k.config.worker.Outbox.Destinations {
+		if err := k.reach(ctx, to); err != nil {
+			text, fix := err.Error(), "Its messages are committed and wait until it can be sent to."
+			if p := problemOf(k.config, err); p != nil {
+				text, fix = p.text, fullStop(p.fix)
+			}
+			found = append(found, finding{severityFault, "destination", fmt.Sprintf("destination %s: %s", to, text), fix})
+		}
+	}
+	return found
+}
+
+// reach asks for the largest message that an entity takes, which needs a link for sending.
+func (k *connector) reach(ctx context.Context, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
+	defer cancel()
+	client, err := k.serviceBus()
+	if err != nil {
+		return err
+	}
+	defer closeClient(client)
+	sender, err := client.NewSender(to, nil)
+	if err != nil {
+		return err
+	}
+	_, err = sender.NewMessageBatch(ctx, nil)
+	return err
 }
 
 // aboutQueue is what keeps the worker from its queue.

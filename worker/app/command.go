@@ -87,7 +87,7 @@ func newRoot(sys system) *cobra.Command {
 	})
 	root.SetUsageFunc(usage)
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newGet(sys), newDeadletter(sys), newHealthcheck(sys), newVersion(sys))
+	root.AddCommand(newRun(sys), newCheck(sys), newSend(sys), newGet(sys), newDeadletter(sys), newOutbox(sys), newHealthcheck(sys), newVersion(sys))
 	return root
 }
 

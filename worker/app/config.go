@@ -112,6 +112,7 @@ func variables() map[string]string {
 		"Retry.Attempts": "WORKER_RETRY_ATTEMPTS", "Retry.Base": "WORKER_RETRY_BASE", "Retry.HoldFor": "WORKER_RETRY_HOLD",
 		"Breaker.Failures": "WORKER_BREAKER_FAILURES", "Breaker.ProbeBase": "WORKER_BREAKER_PROBE_BASE",
 		"Watchdog.Silence": "WORKER_WATCHDOG_SILENCE", "Watchdog.Stuck": "WORKER_WATCHDOG_STUCK", "Watchdog.NotReceiving": "WORKER_WATCHDOG_NOT_RECEIVING",
+		"Outbox.MaxMessageBytes": "WORKER_MESSAGE_MAX_BYTES", "Outbox.SweepEvery": "WORKER_OUTBOX_EVERY", "Outbox.SweepAfter": "WORKER_OUTBOX_AFTER",
 		"Consumer": "WORKER_CONSUMER", "KeySource": "WORKER_KEY", "Partition": "WORKER_PARTITION", "Body": "WORKER_BODY_MAX_BYTES", "CloudEventData": "WORKER_CLOUDEVENT_DATA",
 		"UnwrapJSONString": "WORKER_UNWRAP_STRINGS", "Form": "WORKER_HASH_FORM", "Ignore": "WORKER_HASH_IGNORE", "Only": "WORKER_HASH_ONLY",
 		"Endpoint": "COSMOS_ENDPOINT", "Credential": "COSMOS_KEY", "Key": "COSMOS_KEY", "Database": "COSMOS_DATABASE", "Container": "COSMOS_CONTAINER",

@@ -70,7 +70,9 @@ func openReview(c *cobra.Command, sys system) (*review, error) {
 		return nil, err
 	}
 	end := func() { broker.Close(); store.Close() }
-	pipeline, err := worker.NewPipeline(cfg.workerConfig(quiet, silent), store, cfg.program.Handler)
+	wc := cfg.workerConfig(quiet, silent)
+	wc.Outbox = k.outbox(wc.Outbox)
+	pipeline, err := worker.NewPipeline(wc, store, cfg.program.Handler)
 	if err != nil {
 		end()
 		return nil, withCode(exitUsage, err)

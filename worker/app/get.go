@@ -91,7 +91,7 @@ func (c config) get(ctx context.Context, partition, id string) (stored, error) {
 	defer store.Close()
 	where := ""
 	if partition != "" {
-		partition = identity.Text(partition).DocumentID()
+		partition = partitionOf(partition)
 		where = fmt.Sprintf(", partition %s", partition)
 	}
 	i, err := store.Inspect(ctx, partition, id)
@@ -99,6 +99,14 @@ func (c config) get(ctx context.Context, partition, id string) (stored, error) {
 		return stored{}, withCode(exitAbsent, fmt.Errorf("nothing is stored for this key: there is no document %s in %s/%s%s", id, c.store.Database, c.store.Container, where))
 	}
 	return storedOf(id, i), err
+}
+
+// partitionOf is the partition key value of what a message names, "" for none.
+func partitionOf(value string) string {
+	if value == "" {
+		return ""
+	}
+	return identity.Text(value).DocumentID()
 }
 
 // stored is what is stored for a key, as people and programs read it.

@@ -71,7 +71,7 @@ func runWorker(ctx context.Context, cfg config, sys system) error {
 	}
 	defer store.Close()
 	outcomes, wc := newSummary(log, cfg), cfg.workerConfig(t, log)
-	wc.Observer = outcomes
+	wc.Observer, wc.Outbox = outcomes, k.outbox(wc.Outbox)
 	w, err := worker.New(wc, k.broker(), store, cfg.program.Handler)
 	if err != nil {
 		return withCode(exitUsage, err)

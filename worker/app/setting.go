@@ -125,6 +125,24 @@ func level(field *slog.Level) kind {
 	return word(field, func(v string) (l slog.Level, err error) { return l, l.UnmarshalText([]byte(v)) }, "debug", "info", "warn", "error")
 }
 
+// entities are the names of queues and topics, separated by commas.
+func entities(field *[]string) kind {
+	return parsed("names", field, func(v string) ([]string, error) {
+		var all []string
+		for name := range strings.SplitSeq(v, ",") {
+			name, err := queueName(strings.TrimSpace(name))
+			if err != nil {
+				return nil, err
+			}
+			if name == "" {
+				return nil, errors.New("a name between two commas is missing")
+			}
+			all = append(all, name)
+		}
+		return all, nil
+	})
+}
+
 func pointers(field *[]string) kind {
 	return parsed("pointers", field, func(v string) ([]string, error) {
 		all := strings.Split(v, ",")

@@ -10,7 +10,7 @@ import (
 // settings is the table of all settings, in the order in which people meet them, each with the field of the configuration that it
 // sets. The README's table is made from it.
 func (c *config) settings() []setting {
-	return slices.Concat(c.brokerSettings(), c.storeSettings(), c.workSettings(), c.retrySettings(), c.operationSettings())
+	return slices.Concat(c.brokerSettings(), c.storeSettings(), c.workSettings(), c.retrySettings(), c.outboxSettings(), c.operationSettings())
 }
 
 func (c *config) brokerSettings() []setting {
@@ -68,6 +68,16 @@ func (c *config) retrySettings() []setting {
 		{"WORKER_WATCHDOG_SILENCE", "watchdog-silence", "15s", duration(&c.worker.Watchdog.Silence, time.Second, longest), "how long one receive call waits before the queue is looked at"},
 		{"WORKER_WATCHDOG_STUCK", "watchdog-stuck", "10s", duration(&c.worker.Watchdog.Stuck, time.Millisecond, longest), "how long a call of the broker's client may overrun its own bound before it is abandoned"},
 		{"WORKER_WATCHDOG_NOT_RECEIVING", "watchdog-not-receiving", "", duration(&c.worker.Watchdog.NotReceiving, time.Second, longest), "how long one message may wait while none arrives before the worker is not ready; empty means the handler timeout and two lock durations, at least the silence"},
+	}
+}
+
+func (c *config) outboxSettings() []setting {
+	o := &c.worker.Outbox
+	return []setting{
+		{"WORKER_DESTINATIONS", "destinations", "", entities(&o.Destinations), "queues and topics of the namespace that the handler may send messages to, such as stock,order-events"},
+		{"WORKER_MESSAGE_MAX_BYTES", "message-max-bytes", "262144", whole(&o.MaxMessageBytes, 8<<10, 100<<20), "largest message that the destinations take; the default is the bound of the tier Standard"},
+		{"WORKER_OUTBOX_EVERY", "outbox-every", "1m", duration(&o.SweepEvery, time.Second, longest), "how often the store is searched for committed messages that no delivery has sent"},
+		{"WORKER_OUTBOX_AFTER", "outbox-after", "1m", duration(&o.SweepAfter, 10*time.Second, longest), "how long such messages must have been left alone, so that nothing is sent twice on purpose"},
 	}
 }
 

@@ -28,13 +28,36 @@ var effects = []struct {
 	handler worker.HandlerFunc
 	byHand  byHand
 	ops     []string
+	// claim claims the messages.
+	claim worker.ClaimConfig
 }{
-	{"create", false, order, byHandCreate, []string{history.Lock, history.CreateDocument, history.Complete}},
-	{"change with a record", true, changeOf, byHandChange, []string{history.Lock, history.ExecuteBatch, history.Complete}},
-	{"change after a read", true, changeAfterRead, byHandChangeAfterRead, []string{history.Lock, history.ReadDocument, history.ExecuteBatch, history.Complete}},
-	{"upsert only", true, upsertOnly, byHandUpsert, []string{history.Lock, history.ExecuteBatch, history.Complete}},
-	{"stale", true, stale, byHandStale, []string{history.Lock, history.ReadDocument, history.CreateDocument, history.Complete}},
-	{"ignored", false, ignored, func(context.Context, *azcosmos.ContainerClient, *azservicebus.ReceivedMessage) error { return nil }, []string{history.Lock, history.Complete}},
+	{"create", false, order, byHandCreate, []string{history.Lock, history.CreateDocument, history.Complete}, worker.ClaimConfig{}},
+	{"create, claimed first", false, order, byHandClaim, []string{history.Lock, history.CreateDocument, history.ExecuteBatch, history.Complete}, worker.ClaimConfig{Lease: time.Minute}},
+	{"change with a record", true, changeOf, byHandChange, []string{history.Lock, history.ExecuteBatch, history.Complete}, worker.ClaimConfig{}},
+	{"change after a read", true, changeAfterRead, byHandChangeAfterRead, []string{history.Lock, history.ReadDocument, history.ExecuteBatch, history.Complete}, worker.ClaimConfig{}},
+	{"upsert only", true, upsertOnly, byHandUpsert, []string{history.Lock, history.ExecuteBatch, history.Complete}, worker.ClaimConfig{}},
+	{"stale", true, stale, byHandStale, []string{history.Lock, history.ReadDocument, history.CreateDocument, history.Complete}, worker.ClaimConfig{}},
+	{"ignored", false, ignored, func(context.Context, *azcosmos.ContainerClient, *azservicebus.ReceivedMessage) error { return nil }, []string{history.Lock, history.Complete}, worker.ClaimConfig{}},
+}
+
+// byHandClaim stores a record in progress, and replaces it together with the document.
+func byHandClaim(ctx context.Context, c *azcosmos.ContainerClient, m *azservicebus.ReceivedMessage) error {
+	document, err := json.Marshal(map[string]any{"id": m.MessageID, "pk": m.MessageID, "order": json.RawMessage(m.Body)})
+	if err != nil {
+		return err
+	}
+	record := func(state string) []byte {
+		return fmt.Appendf(nil, `{"id":%q,"pk":%q,"type":"inboxRecord","state":%q}`, "~"+m.MessageID, m.MessageID, state)
+	}
+	key := azcosmos.NewPartitionKeyString(m.MessageID)
+	claim, err := c.CreateItem(ctx, key, record("claimed"), nil)
+	if err != nil {
+		return err
+	}
+	b := c.NewTransactionalBatch(key)
+	b.CreateItem(document, nil)
+	b.ReplaceItem("~"+m.MessageID, record("committed"), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &claim.ETag})
+	return execute(ctx, c, b)
 }
 
 func changeOf(_ context.Context, m worker.Message) (worker.Effects, error) {
@@ -155,15 +178,15 @@ const note = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef01
 	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // effectsWorker starts the worker for one kind of effects.
-func (s *env) effectsWorker(concurrency int, entity bool, h worker.HandlerFunc) (stop func()) {
+func (s *env) effectsWorker(concurrency int, entity bool, claim worker.ClaimConfig, h worker.HandlerFunc) (stop func()) {
 	s.tb.Helper()
-	c := worker.Config{Concurrency: concurrency}
+	c := worker.Config{Concurrency: concurrency, Claim: claim}
 	if entity {
 		source, err := admission.ParsePartitionSource("body:/entity")
 		require.NoError(s.tb, err)
 		c.Admission.Partition = source
 	}
-	return s.workerWith(c, entity, h)
+	return s.workerWith(c, entity || claim.Lease > 0, h)
 }
 
 func TestAnEffectCostsNoOperationMoreThanWrittenByHand(t *testing.T) {
@@ -182,7 +205,7 @@ func TestAnEffectCostsNoOperationMoreThanWrittenByHand(t *testing.T) {
 					stop()
 					return costOfLast(log)
 				}
-				ops, charge := cost(1, func() func() { return s.effectsWorker(1, e.entity, e.handler) })
+				ops, charge := cost(1, func() func() { return s.effectsWorker(1, e.entity, e.claim, e.handler) })
 				hand, handCharge := cost(2, func() func() { return s.loopOf(1, e.byHand) })
 				t.Logf("%d round trips and %.2f RU; by hand %d and %.2f", len(ops)-1, charge, len(hand)-1, handCharge)
 				require.Equal(t, e.ops, ops)

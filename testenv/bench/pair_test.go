@@ -107,7 +107,7 @@ func BenchmarkEffects(b *testing.B) {
 	defer setCollector()()
 	for _, e := range effects {
 		b.Run(e.name, func(b *testing.B) {
-			p := newPair(b, e.entity, func(s *env) func() { return s.effectsWorker(slots, e.entity, e.handler) }, func(s *env) func() { return s.loopOf(slots, e.byHand) })
+			p := newPair(b, e.entity, func(s *env) func() { return s.effectsWorker(slots, e.entity, e.claim, e.handler) }, func(s *env) func() { return s.loopOf(slots, e.byHand) })
 			worker, loop, ratio := p.compare()
 			p.close()
 			b.ReportMetric(0, "ns/op")

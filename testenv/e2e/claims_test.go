@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,9 +45,12 @@ var errNoAnswer = errors.New("the provider gave no answer")
 
 // charge charges a card for a message. A dead process has no effect and hears nothing.
 func (p *provider) charge(ctx context.Context, m worker.Message, alive func() bool) error {
-	if p.takes > 0 {
+	p.mu.Lock()
+	takes := p.takes
+	p.mu.Unlock()
+	if takes > 0 {
 		select {
-		case <-time.After(p.takes):
+		case <-time.After(takes):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -70,9 +74,19 @@ func (p *provider) charge(ctx context.Context, m worker.Message, alive func() bo
 }
 
 func (p *provider) at(after bool) {
-	if p.hook != nil {
-		p.hook(after)
+	p.mu.Lock()
+	hook := p.hook
+	p.mu.Unlock()
+	if hook != nil {
+		hook(after)
 	}
+}
+
+// change changes the provider while it is in use.
+func (p *provider) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
 }
 
 func (p *provider) chargesLocked(key string) int {
@@ -83,6 +97,12 @@ func (p *provider) chargesLocked(key string) int {
 		}
 	}
 	return n
+}
+
+func (p *provider) called() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
 }
 
 // charges counts those for a message.
@@ -99,12 +119,28 @@ type payer struct {
 
 	mu       sync.Mutex
 	attempts []int
+	doubts   int
+}
+
+// runs are the attempts for which the handler ran, and doubts those of them that were told of an earlier one.
+func (h *payer) runs() (attempts []int, doubts int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.attempts), h.doubts
+}
+
+func (h *payer) ran() []int {
+	attempts, _ := h.runs()
+	return attempts
 }
 
 // Handle implements [worker.Handler].
 func (h *payer) Handle(ctx context.Context, m worker.Message) (worker.Effects, error) {
 	h.mu.Lock()
 	h.attempts = append(h.attempts, m.Claim.Attempt)
+	if m.Claim.Previous {
+		h.doubts++
+	}
 	h.mu.Unlock()
 	if err := h.provider.charge(ctx, m, h.alive); err != nil {
 		return worker.Effects{}, worker.InDoubt(err)
@@ -122,9 +158,9 @@ func (w *env) startPayer(p *provider, policy worker.ClaimPolicy, adjust ...func(
 	var r *runner
 	started := make(chan struct{})
 	h := &payer{provider: p, alive: func() bool { <-started; return !r.door.isCut() }}
-	r = w.startWith(h, nil, append(adjust, func(c *worker.Config) {
+	r = w.startWith(h, nil, append([]func(*worker.Config){func(c *worker.Config) {
 		c.Claim = worker.ClaimConfig{Lease: claimLease, OnExpired: policy}
-	})...)
+	}}, adjust...)...)
 	close(started)
 	return r, h
 }
@@ -175,13 +211,15 @@ func (w *env) killAt(doomed *runner, p *provider, op string, n int, after bool) 
 	die := fault.Call(func() { doomed.die() })
 	if op == "provider" {
 		seen := 0
-		p.hook = func(a bool) {
-			if a == after {
-				if seen++; seen == n {
-					doomed.die()
+		p.change(func() {
+			p.hook = func(a bool) {
+				if a == after {
+					if seen++; seen == n {
+						doomed.die()
+					}
 				}
 			}
-		}
+		})
 		return
 	}
 	rule := fault.On(op).Nth(n)
@@ -237,7 +275,7 @@ func TestASecondWorkerDiesAtEveryOperationOfATakeOver(t *testing.T) {
 						w.killAt(doomed, p, "provider", 1, true)
 						w.send(order("1", `{"amount":40}`))
 						w.waitFor(time.Minute, "the first worker to die", func() bool { return doomed.door.isCut() })
-						p.hook = nil
+						p.change(func() { p.hook = nil })
 						second, _ := w.startPayer(p, policy)
 						w.killAt(second, p, "cosmosdb.*", n, after)
 						time.Sleep(5 * time.Minute)
@@ -281,7 +319,7 @@ func TestManyCopiesAtOnceAreClaimedOnceAndTheOthersWait(t *testing.T) {
 					require.Equal(t, 1, created)
 					require.Equal(t, copies-1, duplicates)
 					require.Equal(t, 1, w.paid(p, "1"))
-					require.Equal(t, 1, p.calls)
+					require.Equal(t, 1, p.called())
 				})
 			})
 		}
@@ -335,15 +373,15 @@ func TestLeasesCountByTheClockOfTheStore(t *testing.T) {
 				_, second := start(skews[1])
 				w.send(order("1", `{"amount":40}`))
 				time.Sleep(4 * time.Minute)
-				require.Empty(t, second.attempts, "the first one is at work, whatever its clock says")
+				require.Empty(t, second.ran(), "the first one is at work, whatever its clock says")
 				first.die()
 				died := time.Now()
-				p.takes = 0
+				p.change(func() { p.takes = 0 })
 				w.waitFor(time.Hour, "the payment", func() bool { return p.charges("1") == 1 })
 				require.Less(t, time.Since(died), claimLease+30*time.Second)
 				require.Greater(t, time.Since(died), claimLease/2)
 				w.waitDrained(10 * time.Minute)
-				require.Equal(t, []int{2}, second.attempts)
+				require.Equal(t, []int{2}, second.ran())
 				require.Equal(t, 1, w.paid(p, "1"))
 			})
 		})
@@ -379,7 +417,7 @@ func TestLostAnswersAreRecognised(t *testing.T) {
 						_, h := w.startPayer(p, worker.Intervene)
 						w.send(order("1", `{"amount":40}`))
 						w.waitDrained(10 * time.Minute)
-						require.Equal(t, tt.attempts, h.attempts)
+						require.Equal(t, tt.attempts, h.ran())
 						require.Equal(t, 1, w.paid(p, "1"))
 						require.Equal(t, 1, w.Faults.Applied())
 					})
@@ -426,14 +464,14 @@ func TestASlowWorkerThatWasTakenOverCommitsNothing(t *testing.T) {
 				slow, fast := &provider{takes: 4 * time.Minute}, &provider{takes: time.Minute}
 				first, h := w.startPayer(slow, worker.TakeOver, func(c *worker.Config) { c.HandlerTimeout, c.Concurrency = 10*time.Minute, 1 })
 				w.send(order("1", `{"amount":40}`))
-				w.waitFor(time.Minute, "the claim", func() bool { return len(h.attempts) == 1 })
+				w.waitFor(time.Minute, "the claim", func() bool { return len(h.ran()) == 1 })
 				first.door.storeDown.Store(true)
 				w.send(order("1", `{"amount":40}`))
 				_, second := w.startPayer(fast, worker.TakeOver)
 				time.Sleep(back)
 				first.door.storeDown.Store(false)
 				w.waitDrained(20 * time.Minute)
-				require.Equal(t, []int{2}, second.attempts)
+				require.Equal(t, []int{2}, second.ran())
 				require.Equal(t, 1, w.paid(fast, "1"))
 				record, err := first.store.Find(w.t.Context(), "", "1")
 				require.NoError(t, err)
@@ -455,7 +493,7 @@ func TestEverySeedOfClaimsChargesOnce(t *testing.T) {
 					w.seed = seed
 					w.claims()
 					rng := rand.New(rand.NewPCG(seed, 11))
-					p := &provider{keyless: policy == worker.Intervene, takes: time.Duration(rng.IntN(50)) * time.Second, random: rng}
+					p := &provider{keyless: policy == worker.Intervene, takes: time.Duration(rng.IntN(50)) * time.Second, random: rand.New(rand.NewPCG(seed, 13))}
 					start := func() *runner { r, _ := w.startPayer(p, policy); return r }
 					alive := []*runner{start(), start()}
 					var ids []string
@@ -473,9 +511,7 @@ func TestEverySeedOfClaimsChargesOnce(t *testing.T) {
 						}
 					}
 					w.Faults.Clear()
-					p.mu.Lock()
-					p.random = nil
-					p.mu.Unlock()
+					p.change(func() { p.random = nil })
 					start()
 					w.waitDrained(3 * time.Hour)
 					payments := w.paid(p, ids...)
@@ -486,4 +522,82 @@ func TestEverySeedOfClaimsChargesOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWhatIsInDoubtIsFreeAtOnce ends the work on a message in the middle of its handler, in each way in which the process lives on: another
+// worker does not wait for the end of the lease, and is told of the doubt.
+func TestWhatIsInDoubtIsFreeAtOnce(t *testing.T) {
+	const long = 20 * time.Minute
+	for name, end := range map[string]func(w *env, r *runner){
+		"the worker stops": func(_ *env, r *runner) { r.stop() },
+		"the lock is lost": func(w *env, _ *runner) {
+			w.Faults.Add(fault.On(history.Renew).Before(fault.Reject("com.microsoft:message-lock-lost")))
+		},
+		"its timeout": func(*env, *runner) {},
+	} {
+		for _, policy := range []worker.ClaimPolicy{worker.TakeOver, worker.Intervene} {
+			t.Run(fmt.Sprintf("%s, policy %d", name, policy), func(t *testing.T) {
+				inBubble(t, testenv.Options{}, func(w *env) {
+					w.claims()
+					p, quick := &provider{takes: long}, &provider{}
+					lasting := func(c *worker.Config) { c.Claim.Lease = long }
+					first, h := w.startPayer(p, policy, lasting, func(c *worker.Config) { c.HandlerTimeout, c.DrainTimeout = 90*time.Second, time.Second })
+					w.send(order("1", `{"amount":40}`))
+					w.waitFor(time.Minute, "the handler", func() bool { return len(h.ran()) == 1 })
+					_, second := w.startPayer(quick, policy, lasting)
+					end(w, first)
+					time.Sleep(100 * time.Second)
+					first.stop()
+					w.waitDrained(5 * time.Minute)
+					if policy == worker.Intervene {
+						require.Len(t, w.deadLetters(), 1)
+						require.Empty(t, second.ran())
+						return
+					}
+					attempts, doubts := second.runs()
+					require.Equal(t, []int{2}, attempts)
+					require.Equal(t, 1, doubts)
+					require.Equal(t, 1, w.paid(quick, "1"))
+				})
+			})
+		}
+	}
+}
+
+// TestASlowWorkerTakesOverFromTheOneThatTookOver lets the second worker die: the first one, back at the store, gives its old result up
+// and begins anew, without another delivery.
+func TestASlowWorkerTakesOverFromTheOneThatTookOver(t *testing.T) {
+	inBubble(t, testenv.Options{}, func(w *env) {
+		w.claims()
+		p := &provider{takes: 3 * time.Minute}
+		first, h := w.startPayer(p, worker.TakeOver, func(c *worker.Config) { c.HandlerTimeout, c.Concurrency = 10*time.Minute, 1 })
+		w.send(order("1", `{"amount":40}`))
+		w.waitFor(time.Minute, "the claim", func() bool { return len(h.ran()) == 1 })
+		first.door.storeDown.Store(true)
+		w.send(order("1", `{"amount":40}`))
+		second, taker := w.startPayer(&provider{takes: time.Hour}, worker.TakeOver)
+		w.waitFor(3*time.Minute, "the take-over", func() bool { return len(taker.ran()) == 1 })
+		second.die()
+		first.door.storeDown.Store(false)
+		w.waitDrained(20 * time.Minute)
+		require.Equal(t, []int{1, 3}, h.ran())
+		require.Equal(t, 1, w.paid(p, "1"))
+		require.Zero(t, first.saw(worker.EventAbandoned))
+	})
+}
+
+// TestAClaimProvesThatTheStoreTakesWrites starts a process with messages whose handlers take long: it does not wait for the first commit.
+func TestAClaimProvesThatTheStoreTakesWrites(t *testing.T) {
+	inBubble(t, testenv.Options{}, func(w *env) {
+		w.claims()
+		p := &provider{takes: time.Minute}
+		for n := range 5 {
+			w.send(order(fmt.Sprint(n), `{"amount":40}`))
+		}
+		_, h := w.startPayer(p, worker.TakeOver)
+		time.Sleep(30 * time.Second)
+		require.Len(t, h.ran(), 5)
+		w.waitDrained(5 * time.Minute)
+		require.Equal(t, 5, w.paid(p, "0", "1", "2", "3", "4"))
+	})
 }

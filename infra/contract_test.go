@@ -134,7 +134,7 @@ func TestQueueHasTheLimits(t *testing.T) {
 	}
 }
 
-func TestContainerKeepsOrdersAndIndexesNothing(t *testing.T) {
+func TestContainerKeepsOrdersAndIndexesWhatWaitsToBeSentAlone(t *testing.T) {
 	l := limits(t).Store
 	for _, snapshot := range mainSnapshots {
 		container := at(t, one(t, snapshot, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers").Properties, "resource")
@@ -143,7 +143,7 @@ func TestContainerKeepsOrdersAndIndexesNothing(t *testing.T) {
 		require.Equal(t, float64(l.PartitionKeyVersion), at(t, container, "partitionKey", "version"), snapshot)
 		require.Equal(t, float64(l.DefaultTimeToLiveSeconds), at(t, container, "defaultTtl"), snapshot)
 		require.Equal(t, "consistent", at(t, container, "indexingPolicy", "indexingMode"), "time to live needs an index")
-		require.Empty(t, at(t, container, "indexingPolicy", "includedPaths"), snapshot)
+		require.Equal(t, []any{map[string]any{"path": "/outbox/unsent/?"}}, at(t, container, "indexingPolicy", "includedPaths"), "what the relay searches by, and nothing else")
 		require.Equal(t, "/*", at(t, container, "indexingPolicy", "excludedPaths", 0, "path"), snapshot)
 	}
 }

@@ -45,8 +45,8 @@ func TestNameOfAnEnvironmentIsCheckedBeforeAnythingIsMade(t *testing.T) {
 func TestListsFromTheEnvironmentMayHaveBlanks(t *testing.T) {
 	content := read(t, "main.bicepparam")
 	split := regexp.MustCompile(`split\(readEnvironmentVariable\('\w+', ''\), ','\)`)
-	require.Len(t, split.FindAllString(content, -1), 2)
-	require.Equal(t, 2, strings.Count(content, ", ','), each => trim(each)),\n  each => !empty(each)\n)"))
+	require.Len(t, split.FindAllString(content, -1), 4)
+	require.Equal(t, 4, strings.Count(content, ", ','), each => trim(each)),\n  each => !empty(each)\n)"))
 }
 
 func TestMainPassesEveryParameterOn(t *testing.T) {

@@ -37,6 +37,12 @@ param serviceBusSku string = 'Standard'
 @allowed(['queue', 'namespace'])
 param scalerRoleScope string = 'queue'
 
+@description('Queues of the namespace that the worker may send messages to. They exist already, so that a first deployment has none.')
+param destinationQueues string[] = []
+
+@description('Topics of the namespace that the worker may send messages to. They exist already, so that a first deployment has none.')
+param destinationTopics string[] = []
+
 @description('Object ids of service principals that send messages.')
 param producerPrincipalIds string[] = []
 
@@ -128,6 +134,8 @@ module resources 'resources.bicep' = {
     serviceBusSku: serviceBusSku
     scalerRoleScope: scalerRoleScope
     producerPrincipalIds: producerPrincipalIds
+    destinationQueues: destinationQueues
+    destinationTopics: destinationTopics
     operatorPrincipalId: operatorPrincipalId
     operatorPrincipalType: operatorPrincipalType
     cosmosCapacity: cosmosCapacity

@@ -12,6 +12,14 @@ param producerPrincipalIds = filter(
   map(split(readEnvironmentVariable('ORDERWORKER_PRODUCERS', ''), ','), each => trim(each)),
   each => !empty(each)
 )
+param destinationQueues = filter(
+  map(split(readEnvironmentVariable('ORDERWORKER_DESTINATION_QUEUES', ''), ','), each => trim(each)),
+  each => !empty(each)
+)
+param destinationTopics = filter(
+  map(split(readEnvironmentVariable('ORDERWORKER_DESTINATION_TOPICS', ''), ','), each => trim(each)),
+  each => !empty(each)
+)
 param queueName = readEnvironmentVariable('SERVICEBUS_QUEUE', 'orders')
 param databaseName = readEnvironmentVariable('COSMOS_DATABASE', 'orders')
 param containerName = readEnvironmentVariable('COSMOS_CONTAINER', 'orders')

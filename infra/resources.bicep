@@ -35,6 +35,12 @@ param serviceBusSku string = 'Standard'
 @allowed(['queue', 'namespace'])
 param scalerRoleScope string = 'queue'
 
+@description('Queues of the namespace that the worker may send messages to. They exist already, so that a first deployment has none.')
+param destinationQueues string[] = []
+
+@description('Topics of the namespace that the worker may send messages to. They exist already, so that a first deployment has none.')
+param destinationTopics string[] = []
+
 @description('Object ids of service principals that send messages.')
 param producerPrincipalIds string[] = []
 
@@ -155,6 +161,8 @@ module serviceBus 'modules/servicebus.bicep' = {
     platformPrincipalId: identities.outputs.platformPrincipalId
     scalerRoleScope: scalerRoleScope
     producerPrincipalIds: producerPrincipalIds
+    destinationQueues: destinationQueues
+    destinationTopics: destinationTopics
     operatorPrincipalId: operatorPrincipalId
     operatorPrincipalType: operatorPrincipalType
     deleteLock: deleteLocks

@@ -70,6 +70,9 @@ param inboxRecord bool = false
 @allowed(['debug', 'info'])
 param logLevel string = 'info'
 
+@description('Queues and topics of the namespace that the handler may send messages to. main.bicep gives the worker the right to.')
+param destinations string[] = []
+
 @description('Further settings of the worker by the names of their variables, such as {"WORKER_HASH_IGNORE":"/sentAt"}. They win over those above.')
 param moreSettings object = {}
 
@@ -256,7 +259,23 @@ var exporterSecrets = empty(otlpHeadersSecretUri)
       }
     ]
 
-var namedSettings = concat(settings, consumerSettings, inboxRecordSettings, exporterSettings, exporterSecrets)
+var destinationSettings = empty(destinations)
+  ? []
+  : [
+      {
+        name: 'WORKER_DESTINATIONS'
+        value: join(destinations, ',')
+      }
+    ]
+
+var namedSettings = concat(
+  settings,
+  consumerSettings,
+  inboxRecordSettings,
+  destinationSettings,
+  exporterSettings,
+  exporterSecrets
+)
 var environmentVariables = concat(
   filter(namedSettings, setting => !contains(moreSettings, setting.name)),
   map(items(moreSettings), setting => {

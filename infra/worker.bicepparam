@@ -19,6 +19,16 @@ param maxReplicas = int(readEnvironmentVariable('ORDERWORKER_MAX_REPLICAS', '10'
 param messagesPerReplica = int(readEnvironmentVariable('ORDERWORKER_MESSAGES_PER_REPLICA', '200'))
 param consumer = readEnvironmentVariable('ORDERWORKER_CONSUMER', '')
 param inboxRecord = bool(readEnvironmentVariable('ORDERWORKER_INBOX_RECORD', 'false'))
+param destinations = filter(
+  map(
+    concat(
+      split(readEnvironmentVariable('ORDERWORKER_DESTINATION_QUEUES', ''), ','),
+      split(readEnvironmentVariable('ORDERWORKER_DESTINATION_TOPICS', ''), ',')
+    ),
+    each => trim(each)
+  ),
+  each => !empty(each)
+)
 param logLevel = readEnvironmentVariable('ORDERWORKER_LOG_LEVEL', 'info')
 param moreSettings = json(readEnvironmentVariable('ORDERWORKER_SETTINGS', '{}'))
 param preflight = bool(readEnvironmentVariable('ORDERWORKER_PREFLIGHT', 'false'))

@@ -254,6 +254,15 @@ var logRules logRule[] = [
     autoMitigate: true
   }
   {
+    name: '${programName}-outbox-waiting'
+    description: 'Committed messages have been waiting to be sent for more than 15 minutes: a queue or topic that the worker sends to cannot be used. Nothing is lost. Which one: outbox list.'
+    severity: 2
+    query: loadTextContent('../queries/outbox-waiting.kql')
+    window: 'PT15M'
+    threshold: 0
+    autoMitigate: true
+  }
+  {
     name: '${programName}-redelivery'
     description: 'Many messages are abandoned or lose their lock: each increments the delivery count and the work is done again.'
     severity: 3

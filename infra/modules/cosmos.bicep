@@ -135,12 +135,16 @@ resource container 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/container
       // -1: nothing expires unless an item says so. Orders never do; an inbox record may. Without the property an
       // item's own time to live would be ignored.
       defaultTtl: limits.store.defaultTimeToLiveSeconds
-      // The worker reads by id only, and an index term costs on every write. The mode must not be none: time to live
-      // needs the index of _ts.
+      // The worker reads by id only, and an index term costs on every write. The one path that it searches by is in no other
+      // document than the messages that wait to be sent. The mode must not be none: time to live needs the index of _ts.
       indexingPolicy: {
         indexingMode: 'consistent'
         automatic: true
-        includedPaths: []
+        includedPaths: [
+          {
+            path: '/outbox/unsent/?'
+          }
+        ]
         excludedPaths: [
           {
             path: '/*'

@@ -30,6 +30,12 @@ param platformPrincipalId string
 @allowed(['queue', 'namespace'])
 param scalerRoleScope string
 
+@description('Queues of the namespace that the worker sends messages to. They exist already.')
+param destinationQueues string[]
+
+@description('Topics of the namespace that the worker sends messages to. They exist already.')
+param destinationTopics string[]
+
 @description('Object ids of service principals that send messages.')
 param producerPrincipalIds string[]
 
@@ -98,6 +104,45 @@ resource workerReceives 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.receiver)
   }
 }
+
+// The right to send is one for each destination, so that the worker can send nowhere else.
+resource outgoingQueues 'Microsoft.ServiceBus/namespaces/queues@2026-01-01' existing = [
+  for name in destinationQueues: {
+    parent: namespace
+    name: name
+  }
+]
+
+resource workerSendsToQueues 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (name, i) in destinationQueues: {
+    name: guid(namespace.id, toLower(name), workerPrincipalId, roleIds.sender)
+    scope: outgoingQueues[i]
+    properties: {
+      principalId: workerPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.sender)
+    }
+  }
+]
+
+resource outgoingTopics 'Microsoft.ServiceBus/namespaces/topics@2026-01-01' existing = [
+  for name in destinationTopics: {
+    parent: namespace
+    name: name
+  }
+]
+
+resource workerSendsToTopics 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for (name, i) in destinationTopics: {
+    name: guid(namespace.id, 'topic', toLower(name), workerPrincipalId, roleIds.sender)
+    scope: outgoingTopics[i]
+    properties: {
+      principalId: workerPrincipalId
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roleIds.sender)
+    }
+  }
+]
 
 resource platformReadsQueue 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (scalerRoleScope == 'queue') {
   name: guid(queue.id, platformPrincipalId, roleIds.owner)

@@ -8,6 +8,8 @@ param tags = {
 }
 param operatorPrincipalId = '11111111-1111-1111-1111-111111111111'
 param operatorPrincipalType = 'Group'
+param destinationQueues = ['stock']
+param destinationTopics = ['order-events']
 param producerPrincipalIds = ['22222222-2222-2222-2222-222222222222']
 param cosmosCapacity = 'autoscale'
 param cosmosMaxThroughput = 4000

@@ -21,6 +21,7 @@ param maxReplicas = 30
 param messagesPerReplica = 1000
 param consumer = 'billing'
 param inboxRecord = true
+param destinations = ['stock', 'order-events']
 param logLevel = 'debug'
 param preflight = true
 param otlpEndpoint = 'https://collector.example:4318'

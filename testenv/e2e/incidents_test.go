@@ -21,6 +21,7 @@ import (
 	"github.com/orderworker/orderworker/testenv"
 	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
+	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
 )
 
@@ -71,7 +72,10 @@ func (p *platform) replica(name string, h worker.Handler) *runner {
 	p.mu.Lock()
 	delete(p.dead, name)
 	p.mu.Unlock()
-	return p.startWith(h, nil, func(c *worker.Config) { c.Logger = slog.New(slog.NewJSONHandler(lines{p, name}, nil)) })
+	return p.startWith(h, nil, func(c *worker.Config) {
+		c.Logger = slog.New(slog.NewJSONHandler(lines{p, name}, nil))
+		c.Outbox = worker.OutboxConfig{Destinations: []string{"stock"}, Sender: worker.NewSender((&doorway{env: p.Env}).serviceBus)}
+	})
 }
 
 // kill ends a replica as SIGKILL does: it writes nothing any more, and the platform writes that it is gone.
@@ -164,6 +168,17 @@ var incidents = map[string]func(p *platform, a *runner){
 		time.Sleep(time.Minute)
 		p.orders("o-", 1, `{"amount":41}`)
 	},
+	"a destination is away for an hour": func(p *platform, a *runner) {
+		a.end()
+		b := p.replica("b", worker.HandlerFunc(reserving))
+		require.NoError(p.t, p.Broker.SetStatus("stock", servicebus.Disabled))
+		p.orders("o-", 8, `{"amount":40}`)
+		time.Sleep(time.Hour)
+		require.NoError(p.t, p.Broker.SetStatus("stock", servicebus.Active))
+		time.Sleep(40 * time.Minute)
+		require.Len(p.t, p.sentIDs(), 16)
+		b.end()
+	},
 	"a handler that fails for a while": func(p *platform, a *runner) {
 		a.end()
 		repaired := time.Now().Add(4 * time.Minute)
@@ -192,7 +207,11 @@ func TestIncidentsLogWhatTheAlertsAreTriedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			golden := "../../infra/testdata/incidents/" + strings.ReplaceAll(name, " ", "-") + ".jsonl"
 			var rows []incidentRow
-			inBubble(t, testenv.Options{}, func(w *env) {
+			options := testenv.Options{}
+			if strings.HasPrefix(name, "a destination") {
+				options.Config, options.Queue = strings.NewReader(twoQueues), "orders"
+			}
+			inBubble(t, options, func(w *env) {
 				w.skipCheck = true // the promises are tested elsewhere, with what is left on the queue
 				p := &platform{env: w, dead: map[string]bool{}}
 				a := p.replica("a", worker.HandlerFunc(shop.Order))

@@ -120,7 +120,7 @@ func TestAlertsOfIncidents(t *testing.T) {
 		"two-replicas-leave-while-the-broker-is-away":                      {},
 		"sixty-messages-with-other-content-under-stored-ids":               {ever: []string{"content-conflict"}},
 		"one-message-with-other-content":                                   {ever: []string{"content-conflict"}},
-		"a-destination-is-away-for-an-hour": {ever: []string{"outbox-waiting"}},
+		"a-destination-is-away-for-an-hour":                                {ever: []string{"outbox-waiting"}},
 		"a-handler-that-fails-for-a-while":                                 {ever: []string{"redelivery"}},
 		"no-right-on-the-store-from-the-first-start-on":                    {ever: []string{"not-ready", "store-outage"}, still: []string{"not-ready"}},
 	}

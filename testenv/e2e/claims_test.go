@@ -567,6 +567,12 @@ func TestWhatIsInDoubtIsFreeAtOnce(t *testing.T) {
 // TestASlowWorkerTakesOverFromTheOneThatTookOver lets the second worker die: the first one, back at the store, gives its old result up
 // and begins anew, without another delivery.
 func TestASlowWorkerTakesOverFromTheOneThatTookOver(t *testing.T) {
+	for _, atCommit := range []bool{false, true} {
+		t.Run(fmt.Sprintf("back at the commit %v", atCommit), func(t *testing.T) { takesOverAgain(t, atCommit) })
+	}
+}
+
+func takesOverAgain(t *testing.T, atCommit bool) {
 	inBubble(t, testenv.Options{}, func(w *env) {
 		w.claims()
 		p := &provider{takes: 3 * time.Minute}
@@ -578,7 +584,11 @@ func TestASlowWorkerTakesOverFromTheOneThatTookOver(t *testing.T) {
 		second, taker := w.startPayer(&provider{takes: time.Hour}, worker.TakeOver)
 		w.waitFor(3*time.Minute, "the take-over", func() bool { return len(taker.ran()) == 1 })
 		second.die()
-		first.door.storeDown.Store(false)
+		if atCommit { // and not at a renewal, which would tell it sooner
+			p.change(func() { p.hook = func(bool) { first.door.storeDown.Store(false) } })
+		} else {
+			first.door.storeDown.Store(false)
+		}
 		w.waitDrained(20 * time.Minute)
 		require.Equal(t, []int{1, 3}, h.ran())
 		require.Equal(t, 1, w.paid(p, "1"))

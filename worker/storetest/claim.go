@@ -16,6 +16,7 @@ func (m *Mem) Claim(ctx context.Context, c worker.Commit) (worker.Outcome, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	first := place(c.PartitionKey(), c.DocumentID, c.DocumentID)
+	c.Messages = nil
 	claim := *c.Claim
 	claim.ETag, claim.Since = "", now
 	if stored, ok := m.liveLocked(first, now); ok {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orderworker/orderworker/testenv"
@@ -610,4 +611,41 @@ func TestAClaimProvesThatTheStoreTakesWrites(t *testing.T) {
 		w.waitDrained(5 * time.Minute)
 		require.Equal(t, 5, w.paid(p, "0", "1", "2", "3", "4"))
 	})
+}
+
+// TestAClaimedMessageThatSendsOthersDiesAtEveryStep has both in one transaction: the claim is completed, and the messages are kept.
+func TestAClaimedMessageThatSendsOthersDiesAtEveryStep(t *testing.T) {
+	for _, s := range []struct{ op, key string }{{history.CreateDocument, "1~part.inbox-record"}, {history.ExecuteBatch, "1"},
+		{history.Send, ""}, {history.ExecuteBatch, "1~part.outbox"}, {history.Complete, "1"}} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s of %s, after %v", s.op, s.key, after), func(t *testing.T) {
+				outboxEnv(t, true, time.Hour, func(w *env) {
+					start := func() *runner {
+						n := len(w.runners)
+						return w.startWith(worker.HandlerFunc(reserving), nil, func(c *worker.Config) {
+							c.Claim = worker.ClaimConfig{Lease: claimLease}
+							c.Outbox = worker.OutboxConfig{Destinations: []string{"stock"}, Sender: worker.NewSender(func() (*azservicebus.Client, error) { return w.runners[n].door.serviceBus() })}
+						})
+					}
+					doomed := start()
+					w.waitFor(time.Minute, "ready", func() bool { return doomed.worker.Health().Ready })
+					die, rule := fault.Call(doomed.die), fault.On(s.op).Key(s.key)
+					if s.op == history.Send {
+						rule = fault.On(s.op).Entity("stock")
+					}
+					if after {
+						w.Faults.Add(rule.After(die))
+					} else {
+						w.Faults.Add(rule.Before(lost(die)))
+					}
+					w.send(order("1", `{"amount":40}`))
+					w.waitFor(time.Minute, "the worker to die", func() bool { return doomed.door.isCut() })
+					start()
+					w.settleDown("1")
+					record, _ := w.Account.Document(w.Database, w.Container, "1~part.inbox-record")
+					require.NotContains(t, record.Body, "claim")
+				})
+			})
+		}
+	}
 }

@@ -66,11 +66,12 @@ func (p *Pipeline) writeClaim(ctx context.Context, r Result, claim ClaimRecord) 
 // reconcile decides about a message whose earlier attempt may have got half way. A Cause ends the pass; otherwise there are
 // effects to commit over the claim, or it can be taken over.
 func (p *Pipeline) reconcile(ctx context.Context, r Result, earlier *ClaimRecord) Result {
+	detail := cmp.Or(describe(r), r.halfWay())
 	r.Cause, r.previous = 0, true
 	reconciler := reconcilerOf(p.handler, r.Message)
 	if reconciler == nil {
 		if p.claims.OnExpired == Intervene {
-			return r.claimExpired(describe(r))
+			return r.claimExpired(detail)
 		}
 		return r
 	}
@@ -92,7 +93,7 @@ func (p *Pipeline) reconcile(ctx context.Context, r Result, earlier *ClaimRecord
 		}
 		return r
 	}
-	return r.claimExpired(describe(r))
+	return r.claimExpired(detail)
 }
 
 // reconcilerOf returns the reconciler of a message, or nil.
@@ -108,6 +109,11 @@ func reconcilerOf(h Handler, m Message) Reconciler {
 func (r Result) claimExpired(detail string) Result {
 	r.Cause, r.Reason, r.Detail = CauseClaimExpired, reason.ClaimExpired, detail
 	return r
+}
+
+// halfWay says of an attempt of this very delivery that it may have got half way.
+func (r Result) halfWay() string {
+	return r.Detail + " The handler may have got half way: find out, and resolve the claim."
 }
 
 // messageOf is the message as the handler gets it.
@@ -126,15 +132,15 @@ func (p *Pipeline) handleClaimed(ctx context.Context, r Result) Result {
 	kept := stop()
 	ran.Calls, ran.Charge, ran.stuck = ran.Calls+kept.Calls, ran.Charge+kept.Charge, cmp.Or(ran.stuck, kept.stuck)
 	if !kept.held {
-		ran = ran.unclaimed()
-		ran.Cause = cmp.Or(ran.Cause, CauseInProgress)
+		ran = ran.unclaimed() // whatever the handler says: the other attempt decides
+		ran.Cause, ran.Reason, ran.Detail = CauseInProgress, "", ""
 		return ran
 	}
 	ran.Commit.Claim = kept.Commit.Claim
 	ran.doubt = ran.handled || ran.inDoubt()
 	ended := ran.Cause == CauseHandlerError || ran.Cause == CauseHandlerPanic || ran.Cause == CauseHandlerTimeout || ran.Cause == CauseRetryLater
 	if ran.doubt && ended && !ran.running() && p.claims.OnExpired == Intervene && reconcilerOf(p.handler, r.Message) == nil {
-		return ran.claimExpired(ran.Detail + " It may have got half way: find out, and resolve the claim.")
+		return ran.claimExpired(ran.halfWay())
 	}
 	return ran
 }
@@ -148,7 +154,7 @@ func (p *Pipeline) keepClaim(ctx context.Context, r Result) (hctx context.Contex
 	kept := Result{Commit: r.Commit, held: true}
 	p.pool.Go(func() {
 		for kept.held && backoff.Sleep(renewing, p.claims.Lease/3) {
-			if kept = p.renewClaim(context.WithoutCancel(ctx), kept); !kept.held {
+			if kept = p.renewClaim(ctx, kept); !kept.held {
 				lost(ErrClaimLost)
 			}
 		}

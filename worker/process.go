@@ -144,7 +144,7 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	default:
 		r = w.pipeline.handle(ctx, r)
 	}
-	if r.Cause == CauseRejected && r.readState && !r.looked {
+	if r.Cause == CauseRejected && r.readState && !r.looked && !r.held {
 		// A copy of a message that is committed may be rejected for what that one has changed: it is a duplicate all the same.
 		r = w.underPermit(ctx, d, r, w.pipeline.lookFirst)
 	}

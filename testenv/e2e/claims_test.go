@@ -649,3 +649,51 @@ func TestAClaimedMessageThatSendsOthersDiesAtEveryStep(t *testing.T) {
 		}
 	}
 }
+
+// TestAClaimedMessageThatIsRejectedForWhatWasReadIsDeadLettered has a record in progress of its own, which stands against nothing.
+func TestAClaimedMessageThatIsRejectedForWhatWasReadIsDeadLettered(t *testing.T) {
+	inBubble(t, testenv.Options{}, func(w *env) {
+		w.claims()
+		w.expect.Reasons = []string{"UnknownAccount"}
+		w.startWith(worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+			_, err := m.Read(ctx, "account")
+			require.ErrorIs(t, err, worker.ErrNotFound)
+			return worker.Effects{}, worker.Reject("UnknownAccount", err)
+		}), nil, func(c *worker.Config) { c.Claim.Lease = claimLease })
+		w.send(order("1", `{"amount":40}`))
+		w.waitDrained(time.Minute)
+		require.Len(t, w.deadLetters(), 1)
+	})
+}
+
+// TestAStateThatMovesUnderAClaimIsADoubt runs the handler again, which has charged the card already.
+func TestAStateThatMovesUnderAClaimIsADoubt(t *testing.T) {
+	for _, policy := range []worker.ClaimPolicy{worker.TakeOver, worker.Intervene} {
+		inBubble(t, testenv.Options{}, func(w *env) {
+			w.claims()
+			w.expect.Changes = func(string) history.Change { return history.Freely }
+			w.skipCheck = true
+			require.NoError(t, w.Account.Seed(w.Database, w.Container, `{"id":"account","pk":"1","n":0}`))
+			var previous []bool
+			w.startWith(worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+				state, err := m.Read(ctx, "account")
+				require.NoError(t, err)
+				if previous = append(previous, m.Claim.Previous); len(previous) == 1 {
+					state.ETag = `"old"`
+				}
+				return worker.Apply(worker.Replace("account", []byte(`{"n":1}`), state.ETag)), nil
+			}), nil, func(c *worker.Config) { c.Claim = worker.ClaimConfig{Lease: claimLease, OnExpired: policy} })
+			w.send(order("1", `{"amount":40}`))
+			w.waitDrained(time.Minute)
+			if policy == worker.TakeOver {
+				require.Equal(t, []bool{false, true}, previous)
+				require.Empty(t, w.deadLetters())
+				return
+			}
+			require.Equal(t, []bool{false}, previous)
+			require.Equal(t, "ClaimExpired", w.deadLetters()[0].DeadLetterReason)
+			require.Contains(t, w.deadLetters()[0].DeadLetterErrorDescription, "kept changing")
+			require.Contains(t, w.deadLetters()[0].DeadLetterErrorDescription, "half way")
+		})
+	}
+}

@@ -324,6 +324,7 @@ func TestAProgramWithoutClaimsNeverTakesOneForACommit(t *testing.T) {
 func TestAClaimIsConfiguredToOutlastARenewalThatFails(t *testing.T) {
 	for text, c := range map[string]worker.ClaimConfig{
 		"claim lease is 29s": {Lease: 29 * time.Second}, "claim lease is 30.5s": {Lease: 30500 * time.Millisecond},
+		"no claim lease":     {OnExpired: worker.Intervene},
 		"claim lease is 25h": {Lease: 25 * time.Hour}, "claim policy is 2": {Lease: lease, OnExpired: 2},
 	} {
 		require.ErrorContains(t, worker.Config{Claim: c}.Validate(), text)

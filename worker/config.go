@@ -172,6 +172,7 @@ func (c Config) validate() error {
 	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "Breaker.ProbeBase", "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
 	check(c.Claim.Lease == 0 || c.Claim.Lease >= 3*c.StoreTimeout && c.Claim.Lease <= maxHold && c.Claim.Lease%time.Second == 0, "Claim.Lease",
 		"claim lease is %v: give whole seconds, at least three times the store timeout of %v, so that it outlasts a renewal that fails, and at most %v", c.Claim.Lease, c.StoreTimeout, maxHold)
+	check(c.Claim.OnExpired == TakeOver || c.Claim.Lease != 0, "Claim.Lease", "a claim policy is given, and no claim lease: without one no message is claimed")
 	check(c.Claim.OnExpired == TakeOver || c.Claim.OnExpired == Intervene, "Claim.OnExpired", "claim policy is %d: give TakeOver or Intervene", c.Claim.OnExpired)
 	check(c.Watchdog.Silence >= time.Second, "Watchdog.Silence", "watchdog silence is %v: below 1s an idle queue costs more than a busy one", c.Watchdog.Silence)
 	check(c.Watchdog.Stuck > 0, "Watchdog.Stuck", "watchdog stuck is %v: it must be positive", c.Watchdog.Stuck)

@@ -16,8 +16,9 @@ type Message = admission.Message
 // A State is a document that a handler reads with [Message.Read].
 type State = admission.State
 
-// A Handler turns a message into its [Effects]. It has no other effect, it never settles, and it may run more than once for
-// one message, also at the same time in two processes: only one of them gets its effects committed. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
+// A Handler turns a message into its [Effects]. It never settles, and it may run more than once for
+// one message, also at the same time in two processes: only one of them gets its effects committed. It has no other effect, unless it
+// may repeat it, as with [Message.IdempotencyKey], or its messages are claimed, see [ClaimConfig]. The context ends when the lock is lost, when the handler's time is up and when the worker must stop.
 //
 // It is a function like any other to a test; to see what becomes of its effects too, see package storetest.
 //

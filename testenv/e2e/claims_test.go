@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -439,8 +440,11 @@ func TestAReleaseWhoseAnswerIsLostLeavesNoDoubt(t *testing.T) {
 			} else {
 				w.Faults.Add(rule.Before(fault.DropReply()))
 			}
+			var mu sync.Mutex
 			var attempts []int
 			w.startWith(worker.HandlerFunc(func(_ context.Context, m worker.Message) (worker.Effects, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				if attempts = append(attempts, m.Claim.Attempt); len(attempts) == 1 {
 					return worker.Effects{}, errors.New("declined for now")
 				}
@@ -449,6 +453,8 @@ func TestAReleaseWhoseAnswerIsLostLeavesNoDoubt(t *testing.T) {
 			}), nil, func(c *worker.Config) { c.Claim = worker.ClaimConfig{Lease: claimLease, OnExpired: worker.Intervene} })
 			w.send(order("1", `{"amount":40}`))
 			w.waitDrained(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
 			require.Equal(t, []int{1, 2}, attempts)
 			require.Empty(t, w.deadLetters())
 		})
@@ -655,7 +661,9 @@ func TestAClaimedMessageThatIsRejectedForWhatWasReadIsDeadLettered(t *testing.T)
 	inBubble(t, testenv.Options{}, func(w *env) {
 		w.claims()
 		w.expect.Reasons = []string{"UnknownAccount"}
+		var runs atomic.Int32
 		w.startWith(worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+			runs.Add(1)
 			_, err := m.Read(ctx, "account")
 			require.ErrorIs(t, err, worker.ErrNotFound)
 			return worker.Effects{}, worker.Reject("UnknownAccount", err)
@@ -663,6 +671,7 @@ func TestAClaimedMessageThatIsRejectedForWhatWasReadIsDeadLettered(t *testing.T)
 		w.send(order("1", `{"amount":40}`))
 		w.waitDrained(time.Minute)
 		require.Len(t, w.deadLetters(), 1)
+		require.EqualValues(t, 1, runs.Load())
 	})
 }
 
@@ -674,10 +683,13 @@ func TestAStateThatMovesUnderAClaimIsADoubt(t *testing.T) {
 			w.expect.Changes = func(string) history.Change { return history.Freely }
 			w.skipCheck = true
 			require.NoError(t, w.Account.Seed(w.Database, w.Container, `{"id":"account","pk":"1","n":0}`))
+			var mu sync.Mutex
 			var previous []bool
 			w.startWith(worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
 				state, err := m.Read(ctx, "account")
 				require.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
 				if previous = append(previous, m.Claim.Previous); len(previous) == 1 {
 					state.ETag = `"old"`
 				}
@@ -685,6 +697,8 @@ func TestAStateThatMovesUnderAClaimIsADoubt(t *testing.T) {
 			}), nil, func(c *worker.Config) { c.Claim = worker.ClaimConfig{Lease: claimLease, OnExpired: policy} })
 			w.send(order("1", `{"amount":40}`))
 			w.waitDrained(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
 			if policy == worker.TakeOver {
 				require.Equal(t, []bool{false, true}, previous)
 				require.Empty(t, w.deadLetters())
@@ -694,6 +708,43 @@ func TestAStateThatMovesUnderAClaimIsADoubt(t *testing.T) {
 			require.Equal(t, "ClaimExpired", w.deadLetters()[0].DeadLetterReason)
 			require.Contains(t, w.deadLetters()[0].DeadLetterErrorDescription, "kept changing")
 			require.Contains(t, w.deadLetters()[0].DeadLetterErrorDescription, "half way")
+		})
+	}
+}
+
+// TestAWorkerWithoutClaimsBesideOneWithThemCommitsOnce is the time in which claims are switched on: some replicas claim, and others do not. The
+// provider keeps keys, since those that do not claim call it as ever.
+func TestAWorkerWithoutClaimsBesideOneWithThemCommitsOnce(t *testing.T) {
+	for n := range max(1, *seeds/10) {
+		seed := *first + uint64(n)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			o := testenv.Options{Faults: fault.Seed(seed, randomFaults()...), Adjust: func(q *servicebus.Queue) { q.MaxDeliveryCount = 100 }}
+			inBubble(t, o, func(w *env) {
+				w.seed = seed
+				w.claims()
+				rng := rand.New(rand.NewPCG(seed, 17))
+				p := &provider{takes: time.Duration(rng.IntN(50)) * time.Second}
+				plain := func() { w.startPayer(p, worker.TakeOver, func(c *worker.Config) { c.Claim = worker.ClaimConfig{} }) }
+				plain()
+				claiming, _ := w.startPayer(p, worker.TakeOver)
+				var ids []string
+				for range 5 {
+					ids = append(ids, fmt.Sprint(len(ids)))
+					for range 1 + rng.IntN(4) {
+						w.send(order(ids[len(ids)-1], `{"amount":40}`))
+					}
+					time.Sleep(time.Duration(rng.IntN(60_000)) * time.Millisecond)
+					if rng.IntN(2) == 0 {
+						claiming.die()
+						claiming, _ = w.startPayer(p, worker.TakeOver)
+					}
+				}
+				w.Faults.Clear()
+				plain()
+				w.waitDrained(3 * time.Hour)
+				require.Equal(t, len(ids), w.paid(p, ids...))
+			})
 		})
 	}
 }

@@ -39,7 +39,7 @@ func (s *Store) claim(ctx context.Context, t *requestStats, c worker.Commit) (wo
 	if err := s.checkRegions(); err != nil {
 		return worker.Outcome{}, err
 	}
-	k := &committer{store: s, sess: sess, stats: t, documentID: c.DocumentID, commit: c, compose: sess.layout.claimPlan, claims: true}
+	k := &committer{store: s, sess: sess, stats: t, documentID: c.DocumentID, commit: c, compose: layout.claimPlan, claims: true}
 	return k.run(ctx)
 }
 

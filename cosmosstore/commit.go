@@ -35,7 +35,7 @@ func (s *Store) commit(ctx context.Context, t *requestStats, c worker.Commit) (w
 		return worker.Outcome{}, err
 	}
 	s.checkLifetime(ctx, c.Documents)
-	k := &committer{store: s, sess: sess, stats: t, documentID: c.DocumentID, commit: c, compose: sess.layout.compose}
+	k := &committer{store: s, sess: sess, stats: t, documentID: c.DocumentID, commit: c, compose: layout.compose}
 	return k.run(ctx)
 }
 
@@ -48,7 +48,7 @@ type committer struct {
 	documentID string
 	commit     worker.Commit
 	// compose makes the plan of the commit.
-	compose func(worker.Commit, time.Time) (plan, error)
+	compose func(layout, worker.Commit, time.Time) (plan, error)
 	// claims tells that the commit is to be claimed and not to be made.
 	claims    bool
 	last      written
@@ -81,7 +81,7 @@ func (k *committer) run(ctx context.Context) (worker.Outcome, error) {
 }
 
 func (k *committer) makePlan() (err error) {
-	k.plan, err = k.compose(k.commit, time.Now())
+	k.plan, err = k.compose(k.sess.layout, k.commit, time.Now())
 	if m, ok := errors.AsType[*worker.MisconfiguredError](err); ok {
 		k.sess.unfit.Store(m)
 	}

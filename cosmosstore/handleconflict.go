@@ -116,8 +116,8 @@ func (k *committer) commitStale(ctx context.Context) (worker.Outcome, error) {
 	c := k.commit
 	c.Documents, c.Changes, c.Messages, c.Version, c.Outcome = nil, nil, nil, nil, nil
 	k.commit, k.last = c, written{}
-	k.compose = func(c worker.Commit, at time.Time) (plan, error) {
-		return k.sess.layout.recordPlan(c, at, stateStale), nil
+	k.compose = func(l layout, c worker.Commit, at time.Time) (plan, error) {
+		return l.recordPlan(c, at, stateStale), nil
 	}
 	o, err := k.run(ctx)
 	o.Stale, o.Created = o.Created, false

@@ -81,6 +81,9 @@ func describe(r Result) string {
 	e := r.Outcome.Existing
 	switch r.Judgement {
 	case Conflict:
+		if e.Claim != nil {
+			return fmt.Sprintf("Other content has claimed the key %s, and its attempt may have got half way. Nothing is stored. Resolve that claim first. %s", key, hashes(e.Fingerprint.Hash, r.ArrivedHash))
+		}
 		text := fmt.Sprintf("Other content was stored under the key %s", key)
 		if !e.CommittedAt.IsZero() {
 			text += " at " + e.CommittedAt.UTC().Format(time.RFC3339)

@@ -76,7 +76,23 @@ type RetryConfig struct {
 	// HoldFor bounds how long a message is held, with its lock renewed, while the store is unavailable or its handler
 	// asks for a later retry. Then it is abandoned, and with each delivery it is held twice as long. Defaults to 10m.
 	HoldFor time.Duration
+	// Spread is the time over which the deliveries of a message whose handler fails are spread, all of its waits together: before
+	// the last delivery it waits half of that, before the one before a quarter, and so on. Defaults to 2h.
+	Spread time.Duration
 }
+
+// delayFor is how long a message waits, after its handler failed in its nth delivery of at most so many, for the next.
+func (c RetryConfig) delayFor(delivery uint32, most int) time.Duration {
+	halves := max(most-int(max(delivery, 1)), 0)
+	wait := time.Duration(0)
+	if halves < 60 {
+		wait = c.Spread >> halves
+	}
+	return max(wait, min(c.Spread, minDelay))
+}
+
+// minDelay is the least wait before another delivery.
+const minDelay = time.Second
 
 func (c RetryConfig) backoff() backoff.Policy { return backoff.Policy{Base: c.Base, Max: c.Max} }
 
@@ -127,6 +143,7 @@ func (c Config) withDefaults() Config {
 	c.Retry.Base = cmp.Or(c.Retry.Base, 500*time.Millisecond)
 	c.Retry.Max = cmp.Or(c.Retry.Max, 15*time.Second)
 	c.Retry.HoldFor = cmp.Or(c.Retry.HoldFor, 10*time.Minute)
+	c.Retry.Spread = cmp.Or(c.Retry.Spread, 2*time.Hour)
 	c.Breaker.Failures = cmp.Or(c.Breaker.Failures, 5)
 	c.Breaker.ProbeBase = cmp.Or(c.Breaker.ProbeBase, time.Second)
 	c.Breaker.ProbeMax = cmp.Or(c.Breaker.ProbeMax, 30*time.Second)
@@ -168,6 +185,7 @@ func (c Config) validate() error {
 	check(c.Retry.Attempts >= 1, "Retry.Attempts", "retry attempts are %d: the first try counts, so give at least 1", c.Retry.Attempts)
 	check(c.Retry.Base > 0 && c.Retry.Max >= c.Retry.Base, "Retry.Base", "retry waits are %v to %v: give a positive first wait that is not longer than the last", c.Retry.Base, c.Retry.Max)
 	check(c.Retry.HoldFor > 0 && c.Retry.HoldFor <= maxHold, "Retry.HoldFor", "retry hold is %v: give a positive time of at most %v", c.Retry.HoldFor, maxHold)
+	check(c.Retry.Spread > 0 && c.Retry.Spread <= maxHold, "Retry.Spread", "retry spread is %v: give a positive time of at most %v", c.Retry.Spread, maxHold)
 	check(c.Breaker.Failures >= 1, "Breaker.Failures", "breaker failures are %d: give at least 1", c.Breaker.Failures)
 	check(c.Breaker.ProbeBase > 0 && c.Breaker.ProbeMax >= c.Breaker.ProbeBase, "Breaker.ProbeBase", "breaker probe waits are %v to %v: give a positive first wait that is not longer than the last", c.Breaker.ProbeBase, c.Breaker.ProbeMax)
 	check(c.Claim.Lease == 0 || c.Claim.Lease >= 3*c.StoreTimeout && c.Claim.Lease <= maxHold && c.Claim.Lease%time.Second == 0, "Claim.Lease",

@@ -45,12 +45,14 @@ const (
 	CauseInProgress
 	// CauseClaimExpired: an earlier attempt may have got half way, and a person is to find out.
 	CauseClaimExpired
+	// CauseHandlerOutage: what the handler calls seems to be away, since it fails on every message.
+	CauseHandlerOutage
 )
 
 func (c Cause) String() string {
 	names := [...]string{"none", "committed", "refused", "rejected", "conflict", "unstorable", "invalid_effects", "handler_error", "handler_panic",
 		"handler_timeout", "retry_later", "uncertain", "store_unavailable", "store_misconfigured", "lock_too_short", "stopped", "lock_lost", "ignored", "state_moved",
-		"in_progress", "claim_expired"}
+		"in_progress", "claim_expired", "handler_outage"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
 	}
@@ -67,13 +69,15 @@ const (
 	deadLetter
 	// retry tries again after a wait, in place.
 	retry
-	// hold waits in place until the store can be used.
+	// hold waits in place until the store can be used, or what the handler calls.
 	hold
 	abandon
+	// delay waits before the delivery is given up, without a slot.
+	delay
 )
 
 func (a action) String() string {
-	return [...]string{"leave", "complete", "dead-letter", "retry", "hold", "abandon"}[a]
+	return [...]string{"leave", "complete", "dead-letter", "retry", "hold", "abandon", "delay"}[a]
 }
 
 // facts are all that the decision on a message depends on.
@@ -87,6 +91,8 @@ type facts struct {
 	triesLeft bool
 	// holdLeft tells that the message may be held longer for a fault that is not its own.
 	holdLeft bool
+	// delayed tells that the message has waited for its next delivery already, or cannot.
+	delayed bool
 	// deliveries counts the deliveries of the message with this one, 0 when the broker did not say.
 	deliveries    uint32
 	maxDeliveries int
@@ -113,14 +119,19 @@ func decide(f facts) action {
 		return complete
 	case CauseRefused, CauseRejected, CauseConflict, CauseUnstorable, CauseInvalidEffects, CauseClaimExpired:
 		return deadLetter
-	case CauseHandlerError, CauseHandlerPanic, CauseUncertain:
+	case CauseUncertain:
 		if f.triesLeft && !f.stopping {
 			return retry
 		}
 		return giveUp(f)
+	case CauseHandlerError, CauseHandlerPanic:
+		if f.triesLeft && !f.stopping {
+			return retry
+		}
+		return giveUpLater(f)
 	case CauseHandlerTimeout:
 		// A handler that used up its time once would double it here, so its next try is another delivery's.
-		return giveUp(f)
+		return giveUpLater(f)
 	case CauseRetryLater:
 		if f.stopping {
 			return abandonOrLeave(f)
@@ -143,9 +154,9 @@ func decide(f facts) action {
 			return retry
 		}
 		return abandonOrLeave(f)
-	case CauseUnavailable, CauseMisconfigured:
+	case CauseUnavailable, CauseMisconfigured, CauseHandlerOutage:
 		// The last two deliveries are held as long as the process lives: if the last one were abandoned or lost, the broker
-		// would dead-letter the message for the fault of the store.
+		// would dead-letter the message for the fault of the store, or of what the handler calls.
 		if !f.stopping && (f.holdLeft || !f.spare()) {
 			return hold
 		}
@@ -162,6 +173,14 @@ func giveUp(f facts) action {
 		return deadLetter
 	}
 	return abandon
+}
+
+// giveUpLater is giveUp after a wait that spreads the deliveries over time: what fails now may work in an hour.
+func giveUpLater(f facts) action {
+	if !f.last() && !f.delayed && !f.stopping {
+		return delay
+	}
+	return giveUp(f)
 }
 
 // abandonOrLeave ends a delivery that failed by no fault of the message. Nothing that we could settle saves the last delivery

@@ -31,13 +31,19 @@ func TestDecide(t *testing.T) {
 
 		{"a failed handler is tried again in place", first(facts{cause: CauseHandlerError, triesLeft: true}), retry},
 		{"a failed handler is tried again in place at the last delivery too", last(facts{cause: CauseHandlerError, triesLeft: true}), retry},
-		{"a handler that failed too often in place is left to the next delivery", first(facts{cause: CauseHandlerError}), abandon},
+		{"a handler that failed too often in place waits for the next delivery", first(facts{cause: CauseHandlerError}), delay},
+		{"a handler that failed too often in place is left to the next delivery after the wait", first(facts{cause: CauseHandlerError, delayed: true}), abandon},
+		{"nothing waits for another delivery at the last one", last(facts{cause: CauseHandlerError}), deadLetter},
+		{"a message is held while what the handler calls is away", first(facts{cause: CauseHandlerOutage, holdLeft: true}), hold},
+		{"the delivery before the last is held for as long as what the handler calls is away", facts{cause: CauseHandlerOutage, deliveries: 9, maxDeliveries: 10}, hold},
+		{"a last delivery is not settled for what the handler calls when the worker stops", last(facts{cause: CauseHandlerOutage, stopping: true}), leave},
 		{"a handler that failed at the last delivery too is dead-lettered", last(facts{cause: CauseHandlerError}), deadLetter},
 		{"a failed handler is not tried again while the worker stops", first(facts{cause: CauseHandlerError, triesLeft: true, stopping: true}), abandon},
 		{"a handler that fails at the last delivery while the worker stops is dead-lettered", last(facts{cause: CauseHandlerPanic, triesLeft: true, stopping: true}), deadLetter},
-		{"an unknown delivery is never taken for the last", unknown(facts{cause: CauseHandlerError}), abandon},
+		{"an unknown delivery is never taken for the last", unknown(facts{cause: CauseHandlerError, delayed: true}), abandon},
 		{"a panic is treated like an error", first(facts{cause: CauseHandlerPanic, triesLeft: true}), retry},
-		{"a slow handler is left to the next delivery", first(facts{cause: CauseHandlerTimeout, triesLeft: true}), abandon},
+		{"a slow handler waits for the next delivery", first(facts{cause: CauseHandlerTimeout, triesLeft: true}), delay},
+		{"a slow handler that has not returned is left to the next delivery at once", first(facts{cause: CauseHandlerTimeout, triesLeft: true, delayed: true}), abandon},
 		{"a handler that is slow at the last delivery too is dead-lettered", last(facts{cause: CauseHandlerTimeout, triesLeft: true}), deadLetter},
 		{"a message that the store cannot judge is tried again in place", first(facts{cause: CauseUncertain, triesLeft: true}), retry},
 		{"a message that the store never could judge is dead-lettered at last", last(facts{cause: CauseUncertain}), deadLetter},
@@ -83,14 +89,17 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 			require.Equal(t, leave, a, "settled without a lock: "+name)
 		}
 		if f.stopping {
-			require.NotContains(t, []action{retry, hold}, a, "waits although the worker stops: "+name)
+			require.NotContains(t, []action{retry, hold, delay}, a, "waits although the worker stops: "+name)
 		}
 		switch f.cause {
-		case CauseUnavailable, CauseMisconfigured, CauseStopped, CauseInProgress, CauseLockTooShort, CauseLockLost:
+		case CauseUnavailable, CauseMisconfigured, CauseHandlerOutage, CauseStopped, CauseInProgress, CauseLockTooShort, CauseLockLost:
 			require.NotEqual(t, deadLetter, a, "dead-lettered for no fault of its own: "+name)
 		}
 		if a == abandon {
 			require.False(t, f.last(), "abandoned to be dead-lettered by the broker: "+name)
+		}
+		if a == delay {
+			require.False(t, f.delayed || f.last(), "waits twice, or for a delivery that there is not: "+name)
 		}
 		if a == retry {
 			require.True(t, f.triesLeft || f.holdLeft, "retried without end: "+name)
@@ -101,11 +110,11 @@ func TestDecideKeepsItsPromisesForEveryCombinationOfFacts(t *testing.T) {
 // everyFacts yields every combination, with causes beyond the known ones.
 func everyFacts() func(func(facts) bool) {
 	return func(yield func(facts) bool) {
-		for cause := Cause(-1); cause <= CauseClaimExpired+1; cause++ {
-			for bits := range 16 {
+		for cause := Cause(-1); cause <= CauseHandlerOutage+1; cause++ {
+			for bits := range 32 {
 				for _, d := range []uint32{0, 1, 8, 9, 10, 11} {
 					f := facts{
-						cause: cause, lockLost: bits&1 > 0, stopping: bits&2 > 0, triesLeft: bits&4 > 0, holdLeft: bits&8 > 0,
+						cause: cause, lockLost: bits&1 > 0, stopping: bits&2 > 0, triesLeft: bits&4 > 0, holdLeft: bits&8 > 0, delayed: bits&16 > 0,
 						deliveries: d, maxDeliveries: 10,
 					}
 					if !yield(f) {
@@ -119,10 +128,10 @@ func everyFacts() func(func(facts) bool) {
 
 func TestEveryCauseHasAName(t *testing.T) {
 	seen := map[string]bool{}
-	for c := CauseCommitted; c <= CauseClaimExpired; c++ {
+	for c := CauseCommitted; c <= CauseHandlerOutage; c++ {
 		require.NotEqual(t, "unknown", c.String())
 		require.False(t, seen[c.String()], c.String())
 		seen[c.String()] = true
 	}
-	require.Equal(t, "unknown", (CauseClaimExpired + 1).String())
+	require.Equal(t, "unknown", (CauseHandlerOutage + 1).String())
 }

@@ -20,6 +20,8 @@ type delivery struct {
 	panicked bool
 	// madeRoom tells that it has let a process that has committed nothing receive one message more.
 	madeRoom bool
+	// delayed tells that it has waited for its next delivery.
+	delayed bool
 	// span is the span of the delivery.
 	span trace.SpanContext
 }

@@ -141,6 +141,7 @@ func (e *env) startOver(c worker.Config, b worker.Broker) *running {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewJSONHandler(e.logs, nil))
 	}
+	c.Retry.Spread = cmp.Or(c.Retry.Spread, time.Second) // a poison message is dead-lettered soon, unless the test is about that
 	w, err := worker.New(c, b, e.store, e.handler)
 	require.NoError(e, err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -49,6 +49,9 @@ const (
 	// EventBreakerOpened and EventBreakerClosed: the store cannot be used, and can be used again after Duration.
 	EventBreakerOpened EventKind = "breaker_opened"
 	EventBreakerClosed EventKind = "breaker_closed"
+	// EventHandlerOutage and EventHandlerRecovered: what the handler calls seems to be away, and the handler works again after Duration.
+	EventHandlerOutage    EventKind = "handler_outage"
+	EventHandlerRecovered EventKind = "handler_recovered"
 	// EventReceiverReplaced: the receiver was given up for another. Reason says why.
 	EventReceiverReplaced EventKind = "receiver_replaced"
 	// EventReceivePanicked: the broker's client panicked over a message that it was handed. Stack is set.

@@ -15,6 +15,7 @@ const (
 	partStore        = "store"         // the store has not said that it can be used, or cannot be used
 	partBroker       = "broker"        // the broker has not been reached, or cannot be used
 	partNotReceiving = "not_receiving" // messages wait in the queue and none arrives
+	partHandler      = "handler"       // what the handler calls seems to be away
 	partHung         = "hung"          // no slot is left, for calls that do not return
 	partStopping     = "stopping"      // the worker is draining
 )

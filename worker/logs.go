@@ -60,6 +60,10 @@ func lineOf(e Event) (slog.Level, string, bool) {
 		return slog.LevelError, "store cannot be used, receiving has stopped", true
 	case EventBreakerClosed:
 		return slog.LevelInfo, "store can be used again", true
+	case EventHandlerOutage:
+		return slog.LevelError, "handler fails on every message, receiving has stopped", true
+	case EventHandlerRecovered:
+		return slog.LevelInfo, "handler works again", true
 	case EventReceiverReplaced:
 		if e.Reason == receiver.ReplacedLost {
 			return slog.LevelInfo, "receiver replaced", true

@@ -25,8 +25,10 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	defer w.slots.done()
 	w.flight.add(d.sequence())
 	defer w.flight.remove(d.sequence())
-	w.breaker.Entered(d.sequence())
-	defer w.breaker.Left(d.sequence())
+	for _, b := range [...]*breaker.Breaker{w.breaker, w.handlers.Breaker} {
+		b.Entered(d.sequence())
+		defer b.Left(d.sequence())
+	}
 	ctx, span := w.telemetry.startSpan(ctx, d)
 	defer span.End()
 	d.span = span.SpanContext()
@@ -106,8 +108,12 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 				r.Cause = 0
 			}
 		case hold:
-			if w.pauseForStore(ctx, d, wait) {
+			if w.causeOf(r) == CauseHandlerOutage || w.pauseForStore(ctx, d, wait) { // for the handler it waits before the next call
 				r.Cause = 0
+			}
+		case delay:
+			if !w.delay(ctx, d) {
+				return w.pipeline.finalRelease(ctx, r), leave
 			}
 		default:
 			return w.pipeline.finalRelease(ctx, r), a
@@ -121,7 +127,8 @@ func (w *Worker) attempt(ctx context.Context, d *delivery) (Result, action) {
 // factsOf gathers what the decision depends on. Held is how long the message will have been held when it is tried again.
 func (w *Worker) factsOf(d *delivery, r Result, try int, held time.Duration) facts {
 	return facts{
-		cause:         r.Cause,
+		cause:         w.causeOf(r),
+		delayed:       d.delayed || r.running(),
 		lockLost:      d.lock.left() == 0,
 		stopping:      w.stopping(),
 		triesLeft:     try < w.config.Retry.Attempts,
@@ -140,9 +147,9 @@ func (w *Worker) pass(ctx context.Context, d *delivery, r Result) Result {
 	switch {
 	case r.Cause != 0 || r.handled:
 	case r.readFailed:
-		r = w.underPermit(ctx, d, r, w.pipeline.handle)
+		r = w.handle(ctx, d, r, func(r Result) Result { return w.underPermit(ctx, d, r, w.pipeline.handle) })
 	default:
-		r = w.pipeline.handle(ctx, r)
+		r = w.handle(ctx, d, r, func(r Result) Result { return w.pipeline.handle(ctx, r) })
 	}
 	if r.Cause == CauseRejected && r.readState && !r.looked && !r.held {
 		// A copy of a message that is committed may be rejected for what that one has changed: it is a duplicate all the same.
@@ -205,7 +212,7 @@ func (w *Worker) panicked(d *delivery, r Result) {
 
 // underPermit waits for a permit, makes sure of the lock, and makes a call of the store.
 func (w *Worker) underPermit(ctx context.Context, d *delivery, r Result, call func(context.Context, Result) Result) Result {
-	p, err := w.permit(ctx, d)
+	p, err := w.permit(ctx, d, w.breaker)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return r.interrupted(cause)
@@ -224,10 +231,10 @@ func (w *Worker) underPermit(ctx context.Context, d *delivery, r Result, call fu
 	return r.blamed(w.breaker.Report(p, reportOf(r)))
 }
 
-// permit waits until the commit of d may start. It does not wait beyond the time that the message may be held for, if the
+// permit waits until a circuit breaker lets the work on d go on. It does not wait beyond the time that the message may be held for, if the
 // message is known to survive being abandoned.
-func (w *Worker) permit(ctx context.Context, d *delivery) (breaker.Permit, error) {
-	if p, ok := w.breaker.TryAcquire(d.sequence()); ok {
+func (w *Worker) permit(ctx context.Context, d *delivery, b *breaker.Breaker) (breaker.Permit, error) {
+	if p, ok := b.TryAcquire(d.sequence()); ok {
 		return p, nil
 	}
 	f := facts{deliveries: d.message.DeliveryCount, maxDeliveries: w.config.MaxDeliveryCount}
@@ -236,7 +243,7 @@ func (w *Worker) permit(ctx context.Context, d *delivery) (breaker.Permit, error
 		ctx, cancel = context.WithDeadline(ctx, d.received.Add(w.holdFor(d)))
 		defer cancel()
 	}
-	return w.breaker.Acquire(ctx, w.stop, d.sequence())
+	return b.Acquire(ctx, w.stop, d.sequence())
 }
 
 // holdFor is how long d may be held.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -14,14 +15,40 @@ import (
 // demand says to the receiver how many messages there is room for. It implements [receiver.Demand].
 type demand struct{ w *Worker }
 
-func (d demand) Room() int               { return d.w.breaker.Room(d.w.slots.inUse()) }
+func (d demand) Room() int {
+	used := d.w.slots.inUse()
+	return min(d.w.breaker.Room(used), d.w.handlers.room(used))
+}
+
 func (d demand) Freed() <-chan struct{}  { return d.w.slots.wake }
 func (d demand) InProcess() int          { return d.w.slots.inFlight() }
 func (d demand) Has(sequence int64) bool { return d.w.flight.has(sequence) }
 
-func (d demand) Changed() <-chan struct{} {
-	_, changed := d.w.breaker.Watch()
-	return changed
+func (d demand) Changed() <-chan struct{} { return d.w.room.changed() }
+
+// signal tells everyone who waits that something has changed. The zero value can be used. It is safe for concurrent use.
+type signal struct {
+	mu sync.Mutex
+	c  chan struct{}
+}
+
+// changed returns a channel that is closed by the next send.
+func (s *signal) changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c == nil {
+		s.c = make(chan struct{})
+	}
+	return s.c
+}
+
+func (s *signal) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c != nil {
+		close(s.c)
+		s.c = nil
+	}
 }
 
 // start begins the work on messages.

@@ -62,6 +62,11 @@ type Result struct {
 // Committed reports whether the documents of the message are known to be committed.
 func (r Result) Committed() bool { return r.Cause == CauseCommitted }
 
+// ofHandler reports whether the handler failed in a way that what it calls may be to blame for.
+func (r Result) ofHandler() bool {
+	return r.Cause == CauseHandlerError || r.Cause == CauseHandlerTimeout
+}
+
 // ended reports whether the message has had its effects, so that nothing is lost when it is not settled.
 func (r Result) ended() bool { return r.Committed() || r.Cause == CauseIgnored }
 

@@ -38,6 +38,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	loops.Go(func() {
 		w.receiver.Run(ctx, func(m []*azservicebus.ReceivedMessage, l *receiver.Link) { w.start(work, m, l) })
 	})
+	loops.Go(func() { w.handlers.Run(ctx, handlerProbe, w.slots.inUse) })
 	loops.Go(func() { w.relay(ctx) })
 	<-ctx.Done()
 

@@ -146,7 +146,7 @@ func (t *telemetry) Observe(e Event) {
 		one(t.replaced, attrReason.String(e.Reason))
 	case EventReceivePanicked:
 		one(t.panics)
-	case EventBreakerOpened:
+	case EventBreakerOpened, EventHandlerOutage:
 		one(t.opened, attrCause.String(e.Cause.String()))
 	case EventSent, EventRelayed:
 		t.outgoing.Add(ctx, int64(e.Messages), metric.WithAttributes(attrOutcome.String(string(e.Kind)), t.queue))

@@ -19,6 +19,9 @@ type Worker struct {
 	pipeline   *Pipeline
 	receiver   *receiver.Receiver
 	breaker    *breaker.Breaker
+	handlers   *handlerHealth
+	parking    *parking
+	room       signal
 	conditions *conditions
 	telemetry  *telemetry
 	logs       *logObserver
@@ -74,7 +77,8 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	}
 	w.pipeline.pool = w.pool
 	w.pipeline.posting.changed = w.destinationChanged
-	w.breaker = breaker.New(breaker.Config{Failures: c.Breaker.Failures, Backoff: c.Breaker.backoff(), Capacity: c.Concurrency, Notify: w.breakerChanged})
+	w.breaker = breaker.New(breaker.Config{Failures: c.Breaker.Failures, Backoff: c.Breaker.backoff(), Capacity: c.Concurrency, Notify: w.breakerChanged, Wake: w.room.send})
+	w.handlers, w.parking = newHandlerHealth(c, w.handlerChanged, w.room.send), &parking{most: parkedPerSlot * c.Concurrency}
 	w.receiver = receiver.New(receiver.Config{
 		Open: func(ctx context.Context) (receiver.Client, error) { return b.Open(ctx) }, LockDuration: c.LockDuration, Concurrency: c.Concurrency,
 		Silence: c.Watchdog.Silence, Stuck: c.Watchdog.Stuck, NotReceiving: c.Watchdog.NotReceiving, HoldFor: c.Retry.holdFor,

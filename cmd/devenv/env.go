@@ -32,7 +32,7 @@ func newEnv(sys system, p programs, changes bool, lock time.Duration, faults *fa
 	}
 	e := &env{Env: embedded, changes: changes}
 	if e.at, err = embedded.Serve(context.Background(), testenv.Addresses{}); err == nil {
-		settings = append(append(embedded.Environ(), "WORKER_HEALTH_ADDRESS=off"), settings...)
+		settings = append(append(embedded.Environ(), "WORKER_HEALTH_ADDRESS=off", "WORKER_RETRY_SPREAD=1s"), settings...)
 		program := p.orders
 		if changes {
 			program, settings = p.shop, append(settings, "WORKER_PARTITION=property:"+traffic.EntityProperty)

@@ -239,6 +239,7 @@ func (w *env) startWith(h worker.Handler, wrap func(worker.Store) worker.Store, 
 		LockDuration: w.Queue.LockDuration, MaxDeliveryCount: w.Queue.MaxDeliveryCount,
 		Observer: worker.ObserverFunc(r.observe),
 	}
+	config.Retry.Spread = time.Second // a poison message is dead-lettered soon, unless the test is about that
 	for _, a := range adjust {
 		a(&config)
 	}

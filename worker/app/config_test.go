@@ -124,12 +124,12 @@ func TestTwoFaultsOfOneSelectionAreBothReported(t *testing.T) {
 func TestRetrySettingsReachTheWorker(t *testing.T) {
 	t.Parallel()
 	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com",
-		"WORKER_RETRY_ATTEMPTS=7", "WORKER_RETRY_BASE=2s", "WORKER_RETRY_MAX=20s", "WORKER_RETRY_HOLD=3m", "WORKER_STORE_TIMEOUT=4s",
+		"WORKER_RETRY_ATTEMPTS=7", "WORKER_RETRY_BASE=2s", "WORKER_RETRY_MAX=20s", "WORKER_RETRY_HOLD=3m", "WORKER_RETRY_SPREAD=1h", "WORKER_STORE_TIMEOUT=4s",
 		"WORKER_BREAKER_FAILURES=9", "WORKER_BREAKER_PROBE_BASE=3s", "WORKER_BREAKER_PROBE_MAX=40s",
 		"WORKER_WATCHDOG_SILENCE=30s", "WORKER_WATCHDOG_STUCK=5s", "WORKER_WATCHDOG_NOT_RECEIVING=9m"})
 	require.NoError(t, err)
 	w := c.workerConfig(&telemetry{}, nil)
-	require.Equal(t, worker.RetryConfig{Attempts: 7, Base: 2 * time.Second, Max: 20 * time.Second, HoldFor: 3 * time.Minute}, w.Retry)
+	require.Equal(t, worker.RetryConfig{Attempts: 7, Base: 2 * time.Second, Max: 20 * time.Second, HoldFor: 3 * time.Minute, Spread: time.Hour}, w.Retry)
 	require.Equal(t, worker.BreakerConfig{Failures: 9, ProbeBase: 3 * time.Second, ProbeMax: 40 * time.Second}, w.Breaker)
 	require.Equal(t, worker.WatchdogConfig{Silence: 30 * time.Second, Stuck: 5 * time.Second, NotReceiving: 9 * time.Minute}, w.Watchdog)
 	require.Equal(t, 4*time.Second, w.StoreTimeout)
@@ -140,7 +140,7 @@ func TestTheDefaultsOfTheSettingsAreThoseOfTheLibrary(t *testing.T) {
 	t.Parallel()
 	c, err := settle(t, []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"})
 	require.NoError(t, err)
-	require.Equal(t, worker.RetryConfig{Attempts: 4, Base: 500 * time.Millisecond, Max: 15 * time.Second, HoldFor: 10 * time.Minute}, c.worker.Retry)
+	require.Equal(t, worker.RetryConfig{Attempts: 4, Base: 500 * time.Millisecond, Max: 15 * time.Second, HoldFor: 10 * time.Minute, Spread: 2 * time.Hour}, c.worker.Retry)
 	require.Equal(t, worker.BreakerConfig{Failures: 5, ProbeBase: time.Second, ProbeMax: 30 * time.Second}, c.worker.Breaker)
 	require.Equal(t, worker.WatchdogConfig{Silence: 15 * time.Second, Stuck: 10 * time.Second}, c.worker.Watchdog)
 }

@@ -44,7 +44,7 @@ func Start(t workertest.TB, adjust func(*testenv.Options), settings ...string) *
 	if _, err := e.Services.Serve(t.Context(), testenv.Addresses{}); err != nil {
 		t.Fatalf("apptest: %v", err)
 	}
-	e.environ = append(e.Services.Environ(), "WORKER_HEALTH_ADDRESS=off")
+	e.environ = append(e.Services.Environ(), "WORKER_HEALTH_ADDRESS=off", "WORKER_RETRY_SPREAD=1s")
 	e.environ = append(e.environ, settings...)
 	return e
 }

@@ -20,6 +20,10 @@ type Config struct {
 	Backoff backoff.Policy
 	// Capacity is the number of messages that may be in process while nothing is limited.
 	Capacity int
+	// Proven begins closed, instead of asking first and working on one message until it is committed.
+	Proven bool
+	// Wake is called, with a lock held, whenever the room for messages may have changed. It may be nil.
+	Wake func()
 	// Notify is told of every change, without a lock held.
 	Notify func(Change)
 }
@@ -54,7 +58,11 @@ type Breaker struct {
 
 // New returns a breaker that is [Starting].
 func New(c Config) *Breaker {
-	return &Breaker{config: c, changed: make(chan struct{}), blame: blame{seen: map[int64]*failures{}}}
+	b := &Breaker{config: c, changed: make(chan struct{}), blame: blame{seen: map[int64]*failures{}}, proven: c.Proven}
+	if c.Proven {
+		b.state = Closed
+	}
+	return b
 }
 
 // Watch returns the state and a channel that is closed at the next change of it.
@@ -126,6 +134,9 @@ func (b *Breaker) WithoutStore() {
 func (b *Breaker) broadcastLocked() {
 	close(b.changed)
 	b.changed = make(chan struct{})
+	if b.config.Wake != nil {
+		b.config.Wake()
+	}
 }
 
 func (b *Breaker) notify(c Change) {

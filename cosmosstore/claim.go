@@ -116,7 +116,7 @@ func (k *committer) resolveClaim(r *worker.Record) (o worker.Outcome, retry bool
 	}
 	c, own, fresh := k.commit.Claim, r.Attempt == k.commit.Attempt, k.commit.Claim == nil || k.commit.Claim.ETag == ""
 	switch {
-	case own && k.claims && r.Claim.Released == c.Released:
+	case own && k.claims && r.Claim.Released == c.Released && r.Claim.Lease == c.Lease:
 		return worker.Outcome{Claim: r.Claim}, false, nil
 	case own && c != nil && r.Claim.ETag == c.ETag:
 		return worker.Outcome{}, false, nil

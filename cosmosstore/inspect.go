@@ -52,12 +52,12 @@ func (s *Store) inspect(ctx context.Context, partition, documentID string) (Insp
 	if err != nil {
 		return Inspection{}, err
 	}
-	r, err := l.find(ctx)
+	ids := l.sess.layout.recordIDs(documentID)
+	r, err := l.find(ctx, ids)
 	if err != nil {
 		return Inspection{}, err
 	}
 	i := Inspection{Record: r}
-	ids := l.sess.layout.recordIDs(documentID)
 	parts := slices.Concat(make([]string, len(ids)), r.Parts[:min(len(r.Parts), storable.MaxOperations)])
 	for n, name := range parts {
 		id := identity.PartDocumentID(documentID, name)

@@ -35,9 +35,10 @@ func (s *Store) Find(ctx context.Context, partition, documentID string) (worker.
 	if err != nil {
 		return worker.Record{}, err
 	}
-	r, err := l.find(ctx)
-	if r.Claim != nil && r.Claim.Released {
-		return worker.Record{}, fmt.Errorf("%w: the claim of %q was released", worker.ErrNotFound, documentID)
+	ids := l.sess.layout.recordIDs(documentID)
+	r, err := l.find(ctx, ids)
+	if r.Claim != nil && r.Claim.Released { // the document may carry a record from before
+		return l.find(ctx, ids[1:])
 	}
 	return r, err
 }
@@ -51,8 +52,8 @@ func (s *Store) lookup(ctx context.Context, partition, documentID string) (looku
 	return lookup{store: s, sess: sess, partition: cmp.Or(partition, documentID), documentID: documentID}, err
 }
 
-func (l lookup) find(ctx context.Context) (worker.Record, error) {
-	r, err := l.record(ctx, l.sess.layout.recordIDs(l.documentID))
+func (l lookup) find(ctx context.Context, ids []string) (worker.Record, error) {
+	r, err := l.record(ctx, ids)
 	switch {
 	case err != nil:
 		return worker.Record{}, err

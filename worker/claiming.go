@@ -187,11 +187,12 @@ func (p *Pipeline) renewClaim(ctx context.Context, r Result) Result {
 // done that did not say that it had no effect stays in doubt. A store that cannot be used becomes the cause of the result,
 // and the claim is kept.
 func (p *Pipeline) release(ctx context.Context, r Result) Result {
-	if !r.held || r.Committed() || r.running() {
+	if !r.held || r.running() || r.Judgement == Created || r.Judgement == Own || r.Judgement == Stale {
 		return r
 	}
 	c := r.Commit
-	c.Claim = &ClaimRecord{Number: c.Claim.Number, ETag: c.Claim.ETag, Released: !r.doubt && !r.previous}
+	// What was committed without this claim, as before claims were switched on, leaves it behind.
+	c.Claim = &ClaimRecord{Number: c.Claim.Number, ETag: c.Claim.ETag, Released: r.Committed() || !r.doubt && !r.previous}
 	r, _, err := p.write(ctx, r, c, p.store.Claim)
 	if err == nil {
 		return r.unclaimed()

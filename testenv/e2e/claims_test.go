@@ -148,7 +148,9 @@ func (h *payer) Handle(ctx context.Context, m worker.Message) (worker.Effects, e
 		return worker.Effects{}, worker.InDoubt(err)
 	}
 	e := worker.Create(worker.Document{Type: "payment", Content: m.Body}, worker.Document{Name: "receipt", Type: "receipt", Content: []byte(`{"sent":false}`)})
-	e.Outcome = fmt.Appendf(nil, `{"attempt":%d}`, m.Claim.Attempt)
+	if m.Claim.Attempt > 0 { // an outcome needs an inbox record
+		e.Outcome = fmt.Appendf(nil, `{"attempt":%d}`, m.Claim.Attempt)
+	}
 	return e, nil
 }
 
@@ -745,6 +747,34 @@ func TestAWorkerWithoutClaimsBesideOneWithThemCommitsOnce(t *testing.T) {
 				w.waitDrained(3 * time.Hour)
 				require.Equal(t, len(ids), w.paid(p, ids...))
 			})
+		})
+	}
+}
+
+// TestWhatWasCommittedBeforeClaimsWereSwitchedOnIsADuplicate has no inbox record of its own: the claim finds nothing in its way. Looking first
+// spares the card.
+func TestWhatWasCommittedBeforeClaimsWereSwitchedOnIsADuplicate(t *testing.T) {
+	for _, look := range []bool{false, true} {
+		inBubble(t, testenv.Options{}, func(w *env) {
+			w.claims()
+			w.records = false
+			p := &provider{}
+			before, _ := w.startPayer(p, worker.TakeOver, func(c *worker.Config) { c.Claim = worker.ClaimConfig{} })
+			w.send(order("1", `{"amount":40}`))
+			w.waitDrained(time.Minute)
+			before.end()
+			w.records = true
+			after, h := w.startPayer(p, worker.Intervene, func(c *worker.Config) { c.LookFirst = look })
+			for range 2 {
+				w.send(order("1", `{"amount":40}`))
+				w.waitDrained(time.Minute)
+			}
+			require.Equal(t, 2, after.saw(worker.EventDuplicate))
+			require.Equal(t, !look, len(h.ran()) > 0)
+			require.Equal(t, 1, w.paid(p, "1"))
+			record, err := after.store.Find(w.t.Context(), "", "1")
+			require.NoError(t, err)
+			require.Nil(t, record.Claim)
 		})
 	}
 }

@@ -134,6 +134,7 @@ func releasesClaims(b *bench) {
 	b.needsChanges()
 	c, rehash := b.commit("claim-release", `{"amount":40}`, 0)
 	c = b.claims(c, 1, "")
+	b.claims(c, 1, c.Claim.ETag) // a renewal whose answer was lost
 	o := b.claim(c, worker.ClaimRecord{Number: 1, ETag: c.Claim.ETag})
 	b.must(o.Claim != nil, "a claim cannot be ended")
 	again, _ := b.commit("claim-release", `{"amount":40}`, 0)

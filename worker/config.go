@@ -19,6 +19,11 @@ type Config struct {
 	// Concurrency is the number of messages handled and committed at the same time. As many again may be about to be
 	// settled. Defaults to 16.
 	Concurrency int
+	// Sessions tells that the queue requires sessions. The messages of a session are then processed strictly one after the
+	// other, and Concurrency is the number of sessions at the same time, each on a connection of its own.
+	Sessions bool
+	// SessionIdle is how long a session without messages is kept before another is accepted. Defaults to 2s.
+	SessionIdle time.Duration
 	// LockDuration is the lock duration that the queue is configured with. A shorter lock that the broker states with a
 	// message is believed, a longer one is not. Defaults to 60s.
 	LockDuration time.Duration
@@ -134,6 +139,7 @@ type WatchdogConfig struct {
 // withDefaults returns a copy in which no zero stands for a default.
 func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 16)
+	c.SessionIdle = cmp.Or(c.SessionIdle, 2*time.Second)
 	c.LockDuration = cmp.Or(c.LockDuration, 60*time.Second)
 	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 2*time.Minute)
@@ -177,6 +183,7 @@ func (c Config) validate() error {
 		"concurrency is %d: the broker's client takes 1 to 5000 messages at a time", c.Concurrency)
 	check(c.LockDuration >= time.Second && c.LockDuration <= 5*time.Minute, "LockDuration",
 		"lock duration is %v: Service Bus takes at most 5m, and below 1s no lock can be renewed in time", c.LockDuration)
+	check(c.SessionIdle > 0 && c.SessionIdle <= c.LockDuration/2, "SessionIdle", "session idle is %v: it must be positive and at most half the lock duration of %v", c.SessionIdle, c.LockDuration)
 	check(c.MaxDeliveryCount >= 1, "MaxDeliveryCount", "maximum delivery count is %d: it must be at least 1, and what the queue is configured with", c.MaxDeliveryCount)
 	check(c.HandlerTimeout > 0, "HandlerTimeout", "handler timeout is %v: it must be positive", c.HandlerTimeout)
 	check(c.StoreTimeout > 0 && c.StoreTimeout <= c.LockDuration/2, "StoreTimeout",

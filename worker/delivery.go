@@ -16,6 +16,8 @@ type delivery struct {
 	received time.Time
 	// link is the link that the message came by. Nil once the message's own object has been used for a settlement.
 	link *receiver.Link
+	// session is the link that has locked the session of the message. Nil without sessions.
+	session *receiver.Link
 	// panicked tells that a panic over this message has had its event.
 	panicked bool
 	// madeRoom tells that it has let a process that has committed nothing receive one message more.

@@ -20,8 +20,8 @@ const (
 // maxHold bounds how long a message is held in one delivery.
 const maxHold = 24 * time.Hour
 
-// process takes one message from receipt to settlement. It owns a slot until the settlement begins.
-func (w *Worker) process(ctx context.Context, d *delivery) {
+// process takes one message from receipt to settlement, and returns what is known of that. It owns a slot until the settlement begins.
+func (w *Worker) process(ctx context.Context, d *delivery) settlement {
 	defer w.slots.done()
 	w.flight.add(d.sequence())
 	defer w.flight.remove(d.sequence())
@@ -53,6 +53,7 @@ func (w *Worker) process(ctx context.Context, d *delivery) {
 	<-w.settling
 	w.settled(d, r, a, s)
 	w.telemetry.endSpan(span, r, a, s)
+	return s
 }
 
 // yieldSlot frees the slot for the next message, once there is a place among those that are being settled. A settlement

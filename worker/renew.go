@@ -93,7 +93,10 @@ func (w *Worker) keep(ctx context.Context, d *delivery, lost func()) {
 // renew renews the lock of d once, and reports whether that worked. It renews a copy that carries only the lock token:
 // the client writes the new time into the message without a lock, and needs nothing else of it.
 func (w *Worker) renew(ctx context.Context, d *delivery) bool {
-	l, err := w.receiver.Link(ctx)
+	l, err := d.session, error(nil)
+	if l == nil {
+		l, err = w.receiver.Link(ctx)
+	}
 	if err != nil {
 		return false
 	}
@@ -114,12 +117,12 @@ func (w *Worker) renew(ctx context.Context, d *delivery) bool {
 		return true
 	case brokerfault.LockLost:
 		l.Worked()
-		if left > 0 && !d.lock.wasRenewed() {
+		if left > 0 && !d.lock.wasRenewed() && d.session == nil {
 			w.receiver.LostEarly(d.received)
 		}
 		d.lock.lose()
 	default:
-		if !errors.Is(ctx.Err(), context.Canceled) { // whatever the cause: what we cut short says nothing of the link
+		if d.session == nil && !errors.Is(ctx.Err(), context.Canceled) { // whatever the cause: what we cut short says nothing of the link
 			w.receiver.Failed(l, err)
 		}
 	}

@@ -35,10 +35,16 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var loops sync.WaitGroup
 	loops.Go(func() { w.breaker.Run(ctx, w.probe, w.slots.inUse) })
-	loops.Go(func() {
-		w.receiver.Run(ctx, func(m []*azservicebus.ReceivedMessage, l *receiver.Link) { w.start(work, m, l) })
-	})
 	loops.Go(func() { w.handlers.Run(ctx, handlerProbe, w.slots.inUse) })
+	if w.sessions == nil {
+		loops.Go(func() {
+			w.receiver.Run(ctx, func(m []*azservicebus.ReceivedMessage, l *receiver.Link) { w.start(work, m, l) })
+		})
+	} else {
+		for range w.config.Concurrency {
+			w.deliveries.Go(func() { w.runSessions(ctx, work, w.sessions) })
+		}
+	}
 	loops.Go(func() { w.relay(ctx) })
 	<-ctx.Done()
 

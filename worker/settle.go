@@ -40,6 +40,9 @@ const (
 // object again. It is bounded by the lock, and goes on while the worker drains.
 func (w *Worker) settle(ctx context.Context, d *delivery, a action, note deadLetterNote) settlement {
 	ctx = context.WithoutCancel(ctx) // detached from every stop of the worker
+	if d.session != nil {
+		return w.settleInSession(ctx, d, a, note)
+	}
 	until, doubt := time.Now().Add(w.settleTime(d)), false
 	if d.link != nil && w.receiver.Uses(d.link) {
 		l := d.link

@@ -5,7 +5,7 @@ import "sync"
 // slots counts the messages that are handled and committed, and wakes the receive loop when one is through. It is safe
 // for concurrent use.
 type slots struct {
-	// wake holds one token after a change, for the one goroutine that receives.
+	// wake holds one token after a change, for a goroutine that receives.
 	wake chan struct{}
 
 	mu   sync.Mutex
@@ -23,6 +23,23 @@ func (s *slots) take() {
 	defer s.mu.Unlock()
 	s.used++
 	s.all++
+}
+
+// takeIf uses a slot if room says that there is one when so many are in use, and reports whether it did. Of several that wait
+// the next is woken.
+func (s *slots) takeIf(room func(used int) int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := room(s.used)
+	if n <= 0 {
+		return false
+	}
+	s.used++
+	s.all++
+	if n > 1 {
+		s.nudge()
+	}
+	return true
 }
 
 // free makes a slot free for another message.

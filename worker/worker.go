@@ -18,6 +18,7 @@ type Worker struct {
 	config     Config
 	pipeline   *Pipeline
 	receiver   *receiver.Receiver
+	sessions   SessionBroker // nil without sessions
 	breaker    *breaker.Breaker
 	handlers   *handlerHealth
 	parking    *parking
@@ -61,9 +62,17 @@ func New(c Config, b Broker, s Store, h Handler) (*Worker, error) {
 	if b.Queue() == "" {
 		return nil, errors.New("worker: the broker needs the name of a queue")
 	}
+	sessions, ok := b.(SessionBroker)
+	if c.Sessions && !ok {
+		return nil, errors.New("worker: the broker accepts no sessions")
+	}
+	if !c.Sessions {
+		sessions = nil
+	}
 	c = c.withDefaults()
 	w := &Worker{
 		config:    c,
+		sessions:  sessions,
 		pipeline:  p,
 		logs:      newLogObserver(c.Logger, b.Queue()),
 		slots:     newSlots(),

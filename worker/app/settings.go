@@ -34,6 +34,7 @@ func (c *config) storeSettings() []setting {
 func (c *config) workSettings() []setting {
 	return []setting{
 		{"WORKER_CONCURRENCY", "concurrency", "16", whole(&c.worker.Concurrency, 1, 1000), "messages in work at once"},
+		{"WORKER_SESSION_IDLE", "session-idle", "2s", duration(&c.worker.SessionIdle, time.Millisecond, 5*time.Minute), "how long a session without messages is kept before another is accepted; at most half the lock duration"},
 		{"WORKER_LOCK_DURATION", "lock-duration", "1m", duration(&c.worker.LockDuration, 5*time.Second, 5*time.Minute), "lock duration that the queue is configured with, from 5s to 5m"},
 		{"WORKER_MAX_DELIVERY_COUNT", "max-delivery-count", "10", whole(&c.worker.MaxDeliveryCount, 1, 2000), "maximum delivery count that the queue is configured with"},
 		{"WORKER_HANDLER_TIMEOUT", "handler-timeout", "2m", duration(&c.worker.HandlerTimeout, time.Millisecond, 24*time.Hour), "time that one run of the handler may take"},

@@ -61,7 +61,7 @@ func (c *connection) get(ctx context.Context) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.current = newLink(r, c.pool)
+	c.current = NewLink(r, c.pool)
 	return c.current, nil
 }
 

@@ -39,7 +39,8 @@ type Link struct {
 	contacted time.Time
 }
 
-func newLink(c Client, p *supervise.Pool) *Link {
+// NewLink returns a link over c, whose calls p makes.
+func NewLink(c Client, p *supervise.Pool) *Link {
 	return &Link{client: c, pool: p, retired: make(chan struct{}), setup: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 

@@ -180,3 +180,50 @@ func TestAWorkerThatStopsFinishesWhatIsInHandAndHandsItsSessionsOver(t *testing.
 		e.requireSessionOrder(4, 10)
 	})
 }
+
+func TestTheOrderOfFiveHundredSessionsOutlivesKillsLostLocksAndCutConnections(t *testing.T) {
+	const sessions, each = 500, 20
+	q := sessionQueue()
+	q.MaxDeliveryCount = 100
+	bubble(t, q, func(e *env) {
+		e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+			time.Sleep(20 * time.Millisecond)
+			return order(ctx, m)
+		})
+		e.sendSessions(sessions, each)
+		c := sessionConfig()
+		c.Concurrency, c.MaxDeliveryCount = 8, 100
+		replicas := []*running{e.start(c), e.start(c)}
+		for round := 0; !e.drained(); round++ {
+			require.Less(e, round, 2000)
+			time.Sleep(500 * time.Millisecond)
+			switch round % 10 {
+			case 3:
+				e.endSomeSessionLocks(3)
+			case 6:
+				e.broker.DropConnections()
+			case 9: // a worker that is killed has its connections cut, and settles nothing more
+				killed := replicas[round/10%2]
+				killed.stop()
+				killed.Abort()
+				e.broker.DropConnections()
+				replicas[round/10%2] = e.start(c)
+			}
+		}
+		e.requireSessionOrder(sessions, each)
+		require.Empty(e, e.deadLetters())
+	})
+}
+
+// endSomeSessionLocks takes the locks of up to n sessions away.
+func (e *env) endSomeSessionLocks(n int) {
+	e.Helper()
+	sessions, err := e.broker.Sessions("orders")
+	require.NoError(e, err)
+	for _, s := range sessions {
+		if s.Locked && n > 0 {
+			require.NoError(e, e.broker.EndSessionLock("orders", s.ID))
+			n--
+		}
+	}
+}

@@ -18,7 +18,7 @@ const (
 	Unauthorized       // the identity lacks the right, its token is not valid, or its address is not allowed
 	NotFound           // there is no such queue
 	Disabled           // the queue is disabled
-	NotAllowed         // the queue does not take such a receiver, such as one that requires sessions
+	NotAllowed         // the queue does not take such a receiver, such as one without a session where sessions are required
 	Quota              // a limit of the namespace or of the queue is reached
 	TooLarge           // what was sent is too large
 	Stuck              // the call did not return. For callers that bound their calls; Of never returns it
@@ -39,7 +39,7 @@ func (f Fault) Advice() string {
 	case Disabled:
 		return "the queue is disabled. Set its status to Active"
 	case NotAllowed:
-		return "the queue refuses this receiver. A queue that requires sessions or forwards its messages cannot be used, nor can a topic: create a queue without either"
+		return "the queue refuses this receiver. A queue that requires sessions needs SERVICEBUS_SESSIONS=true, and no other queue may have it. One that forwards its messages cannot be used, nor can a topic"
 	case Quota:
 		return "a limit of the namespace is reached. Look for dead letters that fill it and for receivers that are never closed"
 	case Throttled:

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/orderworker/orderworker/cosmosstore"
+	"github.com/orderworker/orderworker/internal/brokerfault"
 )
 
 // peekTimeout bounds one look into the queue, connecting included.
@@ -112,6 +113,13 @@ func check(ctx context.Context, cfg config, peek int) (*checkReport, error) {
 	messages, err := k.peek(ctx, max(peek, 1))
 	r.Notes = []string{cfg.bandwidth(messages)}
 	switch {
+	case cfg.worker.Sessions && brokerfault.Of(err) == brokerfault.NotAllowed:
+		r.Notes = append(r.Notes, fmt.Sprintf("Queue %s requires sessions, as SERVICEBUS_SESSIONS says: its messages are not looked at, because that would take a session from the worker.", cfg.queue))
+		return r, nil
+	case cfg.worker.Sessions && err == nil:
+		r.Findings = append(r.Findings, finding{severityFault, "queue", fmt.Sprintf("queue %s does not require sessions, and SERVICEBUS_SESSIONS is true", cfg.queue),
+			"Set SERVICEBUS_SESSIONS to false, or create a queue that requires sessions: an existing one cannot be changed."})
+		return r, nil
 	case err != nil:
 		r.Findings = append(r.Findings, cfg.aboutQueue(err))
 		return r, nil

@@ -240,3 +240,21 @@ func TestAnEmptyMessageIdHasToBeWritten(t *testing.T) {
 	require.Equal(t, "dead-letter as MissingMessageId", r.Previews[0].Decision)
 	require.True(t, assignedByBroker(r.Previews[1].MessageID), "the broker assigns one to a message that has none")
 }
+
+func TestCheckTellsWhetherTheSettingForSessionsFitsTheQueue(t *testing.T) {
+	t.Parallel()
+	_, plain := serve(t, testenv.Options{})
+	plain["SERVICEBUS_SESSIONS"] = "true"
+	code, r, _ := checked(t, plain)
+	require.Equal(t, exitDifferent, code)
+	require.Contains(t, r.Findings[0].Text, "does not require sessions")
+
+	_, sessions := serve(t, testenv.Options{Adjust: func(q *servicebus.Queue) { q.RequiresSession = true }})
+	code, r, _ = checked(t, sessions)
+	require.Equal(t, exitDifferent, code)
+	require.Contains(t, r.Findings[0].Fix, "SERVICEBUS_SESSIONS=true")
+	sessions["SERVICEBUS_SESSIONS"] = "true"
+	code, r, _ = checked(t, sessions)
+	require.Equal(t, exitOK, code, r.Findings)
+	require.Contains(t, r.Notes[1], "requires sessions")
+}

@@ -108,7 +108,7 @@ func (c *config) checkWork() []settingFault {
 func variables() map[string]string {
 	return map[string]string{
 		"Concurrency": "WORKER_CONCURRENCY", "LockDuration": "WORKER_LOCK_DURATION", "MaxDeliveryCount": "WORKER_MAX_DELIVERY_COUNT",
-		"HandlerTimeout": "WORKER_HANDLER_TIMEOUT", "StoreTimeout": "WORKER_STORE_TIMEOUT", "DrainTimeout": "WORKER_DRAIN_TIMEOUT",
+		"SessionIdle": "WORKER_SESSION_IDLE", "HandlerTimeout": "WORKER_HANDLER_TIMEOUT", "StoreTimeout": "WORKER_STORE_TIMEOUT", "DrainTimeout": "WORKER_DRAIN_TIMEOUT",
 		"Retry.Attempts": "WORKER_RETRY_ATTEMPTS", "Retry.Base": "WORKER_RETRY_BASE", "Retry.HoldFor": "WORKER_RETRY_HOLD", "Retry.Spread": "WORKER_RETRY_SPREAD",
 		"Breaker.Failures": "WORKER_BREAKER_FAILURES", "Breaker.ProbeBase": "WORKER_BREAKER_PROBE_BASE",
 		"Watchdog.Silence": "WORKER_WATCHDOG_SILENCE", "Watchdog.Stuck": "WORKER_WATCHDOG_STUCK", "Watchdog.NotReceiving": "WORKER_WATCHDOG_NOT_RECEIVING",

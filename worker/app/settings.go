@@ -18,6 +18,7 @@ func (c *config) brokerSettings() []setting {
 		{"SERVICEBUS_NAMESPACE_FQDN", "namespace", "", text(&c.namespace), "Service Bus namespace, such as shop.servicebus.windows.net; used with a managed identity or your own sign-in"},
 		{"SERVICEBUS_CONNECTION_STRING", "", "", text(&c.connectionString), "connection string, instead of the namespace; only for an emulator on this machine unless WORKER_ALLOW_KEYS is true"},
 		{"SERVICEBUS_QUEUE", "queue", "orders", parsed("string", &c.queue, queueName), "queue to receive from"},
+		{"SERVICEBUS_SESSIONS", "sessions", "false", yesNo(&c.worker.Sessions), "whether the queue requires sessions: the messages of one are then processed in order, and WORKER_CONCURRENCY is the number of sessions at once"},
 		{"WORKER_ALLOW_KEYS", "allow-keys", "false", yesNo(&c.allowKeys), "allow connection strings and account keys for hosts other than this machine"},
 	}
 }

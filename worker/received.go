@@ -15,10 +15,10 @@ import (
 // demand says to the receiver how many messages there is room for. It implements [receiver.Demand].
 type demand struct{ w *Worker }
 
-func (d demand) Room() int {
-	used := d.w.slots.inUse()
-	return min(d.w.breaker.Room(used), d.w.handlers.room(used))
-}
+func (d demand) Room() int { return d.w.roomBeside(d.w.slots.inUse()) }
+
+// roomBeside returns how many messages there is room for when so many slots are in use.
+func (w *Worker) roomBeside(used int) int { return min(w.breaker.Room(used), w.handlers.room(used)) }
 
 func (d demand) Freed() <-chan struct{}  { return d.w.slots.wake }
 func (d demand) InProcess() int          { return d.w.slots.inFlight() }

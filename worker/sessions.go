@@ -54,8 +54,8 @@ func (w *Worker) runSessions(ctx, work context.Context, b SessionBroker) {
 // reserve waits for a slot and takes it. It returns false when ctx ends first.
 func (w *Worker) reserve(ctx context.Context) bool {
 	for ctx.Err() == nil {
-		_, changed := w.breaker.Watch()
-		if w.slots.takeIf(w.breaker.Room) {
+		changed := w.room.changed()
+		if w.slots.takeIf(w.roomBeside) {
 			return true
 		}
 		select {
@@ -136,7 +136,7 @@ func (s *sessionLoop) serve(ctx, work context.Context, r SessionReceiver) {
 	k := newLock([16]byte{}, s.w.config.LockDuration, &until)
 	for s.next(ctx, work, r, l, k) {
 		// Asked for without a wait: a session that must wait for a slot is better off with another worker.
-		if ctx.Err() != nil || !s.w.slots.takeIf(s.w.breaker.Room) {
+		if ctx.Err() != nil || !s.w.slots.takeIf(s.w.roomBeside) {
 			break
 		}
 	}
@@ -184,13 +184,13 @@ func (s *sessionLoop) receive(ctx context.Context, r SessionReceiver, l *receive
 	}, nil)
 }
 
-// whileClosed returns a context that ends after d, and is cancelled when the circuit breaker opens.
+// whileClosed returns a context that ends after d, and is cancelled when a circuit breaker opens.
 func (w *Worker) whileClosed(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	go func() {
 		for ctx.Err() == nil {
-			_, changed := w.breaker.Watch()
-			if w.breaker.Room(0) <= 0 {
+			changed := w.room.changed()
+			if w.roomBeside(0) <= 0 {
 				cancel()
 			}
 			select {

@@ -22,7 +22,8 @@ type Config struct {
 	// Sessions tells that the queue requires sessions. The messages of a session are then processed strictly one after the
 	// other, and Concurrency is the number of sessions at the same time, each on a connection of its own.
 	Sessions bool
-	// SessionIdle is how long a session without messages is kept before another is accepted. Defaults to 2s.
+	// SessionIdle is how long a session without messages is kept before another is accepted. Defaults to 2s, or to half of
+	// LockDuration when that is less.
 	SessionIdle time.Duration
 	// LockDuration is the lock duration that the queue is configured with. A shorter lock that the broker states with a
 	// message is believed, a longer one is not. Defaults to 60s.
@@ -139,8 +140,8 @@ type WatchdogConfig struct {
 // withDefaults returns a copy in which no zero stands for a default.
 func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, 16)
-	c.SessionIdle = cmp.Or(c.SessionIdle, 2*time.Second)
 	c.LockDuration = cmp.Or(c.LockDuration, 60*time.Second)
+	c.SessionIdle = cmp.Or(c.SessionIdle, min(2*time.Second, c.LockDuration/2))
 	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 2*time.Minute)
 	c.StoreTimeout = cmp.Or(c.StoreTimeout, min(10*time.Second, c.LockDuration/4))

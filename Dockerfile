@@ -38,6 +38,7 @@ LABEL org.opencontainers.image.title="${TITLE}" \
 
 # The roots of trust are those of the build image. Nothing else is needed: no shell, no package manager, no time zones.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY THIRD-PARTY-NOTICES LICENSE /
 COPY --from=build /out/worker /worker
 
 # Fits the smallest size that infra/ deploys (0.5 GiB); set it to about 80 % of a larger limit. The number of threads

@@ -5,10 +5,10 @@ export GOFLAGS ?= -trimpath
 RACE ?= $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance clients walk infra image clean
+.PHONY: help run test build env lint vet tidy check fuzz torture bench conformance clients walk infra image official vulnerabilities release-build release-dry-run clean
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: build ## The main job on the embedded environment: a small stream of messages and what became of each
 	@./bin/devenv demo
@@ -24,8 +24,9 @@ build: ## Build the programs into bin/
 env: build ## The embedded Service Bus and Cosmos DB alone, until Ctrl-C
 	@./bin/devenv
 
-lint: ## Linters; the versions stand in tools/go.mod
+lint: ## Linters; the versions are in tools/go.mod
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+	$(GO) tool -modfile=tools/go.mod actionlint
 
 vet: ## gofmt and go vet
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
@@ -59,7 +60,19 @@ infra: ## Compile and lint the templates, check formatting and snapshot
 image: ## Build the container image with docker, podman or buildah
 	./scripts/image.sh
 
+official: ## The scenarios against Microsoft's emulators, by docker compose
+	./scripts/official.sh
+
+vulnerabilities: ## Known vulnerabilities that the code reaches; asks vuln.go.dev
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
+release-build: ## The archives of the release VERSION, its checksums and changes, in dist/
+	VERSION=$(VERSION) ./scripts/release.sh
+
+release-dry-run: ## The same for a commit without a tag; needs no network
+	VERSION= ./scripts/release.sh
+
 check: vet tidy build test lint infra ## All that CI runs
 
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -4,6 +4,7 @@
 #
 #   VERSION=v0.1.0 scripts/release.sh    a release: the commit must carry that tag, and nothing may be changed
 #   scripts/release.sh                   a dry run: the version is what git describes
+#   PLATFORMS=linux/amd64 scripts/release.sh    of fewer platforms; this machine must be among them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${VERSION:-$(git describe --tags --always --dirty)}
@@ -16,7 +17,7 @@ fi
 rm -rf dist
 mkdir dist
 epoch=$(git log -1 --format=%ct)
-for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do
+for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
 	os=${platform%/*} arch=${platform#*/}
 	name=orderworker_${version}_${os}_$arch
 	mkdir "dist/$name"

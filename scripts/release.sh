@@ -21,7 +21,7 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 w
 	os=${platform%/*} arch=${platform#*/}
 	name=orderworker_${version}_${os}_$arch
 	mkdir "dist/$name"
-	CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags "-s -w -X main.version=$version" -o "dist/$name/" ./cmd/orderworker
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -buildvcs=true -trimpath -ldflags "-s -w -X main.version=$version" -o "dist/$name/" ./cmd/orderworker
 	cp LICENSE THIRD-PARTY-NOTICES README.md "dist/$name/"
 	# Owner, order and time are fixed, so that the archive depends on nothing but the commit.
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$epoch" -C dist -cf - "$name" | gzip -n >"dist/$name.tar.gz"

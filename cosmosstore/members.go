@@ -3,6 +3,7 @@ package cosmosstore
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -36,7 +37,7 @@ func membersOf(text []byte) document {
 	}
 	_, end := t.ReadToken()
 	_, rest := t.ReadToken()
-	if end != nil || rest != io.EOF {
+	if end != nil || !errors.Is(rest, io.EOF) {
 		return nil
 	}
 	return d

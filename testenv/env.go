@@ -38,7 +38,7 @@ var DefaultConfig string
 type Options struct {
 	// Config is a configuration in the format of the official emulator's Config.json. Defaults to DefaultConfig.
 	Config io.Reader
-	// Queue is the queue of the worker. Defaults to the first queue of the configuration.
+	// Queue is the queue of the worker, or the subscription as topic/Subscriptions/name. Defaults to the first queue of the configuration.
 	Queue string
 	// Adjust changes the queues of the configuration, for example to shorten their locks. It may be nil.
 	Adjust func(*servicebus.Queue)
@@ -114,6 +114,10 @@ func readQueues(o Options) (servicebus.Config, servicebus.Queue, error) {
 			o.Adjust(&config.Queues[i])
 		}
 	}
+	if topic, name, ok := strings.Cut(o.Queue, subscriptions); ok {
+		q, err := subscriptionOf(config, topic, name, o.Adjust)
+		return config, q, err
+	}
 	if len(config.Queues) == 0 {
 		return config, servicebus.Queue{}, errors.New("the configuration has no queue")
 	}
@@ -124,11 +128,34 @@ func readQueues(o Options) (servicebus.Config, servicebus.Queue, error) {
 	if i < 0 {
 		return config, servicebus.Queue{}, fmt.Errorf("the configuration has no queue %q", o.Queue)
 	}
-	q := &config.Queues[i]
+	return config, withDefaults(&config.Queues[i]), nil
+}
+
+// withDefaults fills in what the worker must know of its queue.
+func withDefaults(q *servicebus.Queue) servicebus.Queue {
 	q.LockDuration = cmp.Or(q.LockDuration, time.Minute)
 	q.MaxDeliveryCount = cmp.Or(q.MaxDeliveryCount, 10)
 	q.DuplicateDetectionHistoryTimeWindow = cmp.Or(q.DuplicateDetectionHistoryTimeWindow, 10*time.Minute)
-	return config, *q, nil
+	return *q
+}
+
+// subscriptionOf returns a subscription of the configuration, adjusted, under its path.
+func subscriptionOf(config servicebus.Config, topic, name string, adjust func(*servicebus.Queue)) (servicebus.Queue, error) {
+	for _, t := range config.Topics {
+		for i := range t.Subscriptions {
+			q := &t.Subscriptions[i].Queue
+			if !strings.EqualFold(t.Name, topic) || !strings.EqualFold(q.Name, name) {
+				continue
+			}
+			if adjust != nil {
+				adjust(q)
+			}
+			own := withDefaults(q)
+			own.Name = t.Name + subscriptions + q.Name
+			return own, nil
+		}
+	}
+	return servicebus.Queue{}, fmt.Errorf("the configuration has no subscription %q of a topic %q", name, topic)
 }
 
 func newAccount(o Options) (*cosmosdb.Account, error) {

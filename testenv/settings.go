@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,9 +18,12 @@ func (e *Env) Settings() []Setting {
 	e.doors.mu.Lock()
 	at := e.doors.served
 	e.doors.mu.Unlock()
-	return []Setting{
+	source := []Setting{{"SERVICEBUS_QUEUE", e.Queue.Name}}
+	if topic, subscription, ok := strings.Cut(e.Queue.Name, subscriptions); ok {
+		source = []Setting{{"SERVICEBUS_TOPIC", topic}, {"SERVICEBUS_SUBSCRIPTION", subscription}}
+	}
+	return append(source, []Setting{
 		{"SERVICEBUS_CONNECTION_STRING", e.Broker.ConnectionString(at.AMQP)},
-		{"SERVICEBUS_QUEUE", e.Queue.Name},
 		{"COSMOS_ENDPOINT", "http://" + at.Cosmos},
 		{"COSMOS_KEY", e.Account.Key()},
 		{"COSMOS_DATABASE", e.Database},
@@ -28,7 +32,16 @@ func (e *Env) Settings() []Setting {
 		{"WORKER_MAX_DELIVERY_COUNT", strconv.Itoa(e.Queue.MaxDeliveryCount)},
 		{"WORKER_MESSAGE_TTL", e.Queue.DefaultMessageTimeToLive.String()},
 		{"WORKER_DUPLICATE_DETECTION_WINDOW", e.duplicateWindow().String()},
-	}
+	}...)
+}
+
+// subscriptions is between the names of a topic and of a subscription in the path of one.
+const subscriptions = "/Subscriptions/"
+
+// SendsTo is where messages for the worker are sent to: its queue, or the topic of its subscription.
+func (e *Env) SendsTo() string {
+	to, _, _ := strings.Cut(e.Queue.Name, subscriptions)
+	return to
 }
 
 // duplicateWindow is how long the queue remembers a MessageId, zero when it does not.

@@ -29,20 +29,31 @@ type Broker interface {
 	// client closes it under all of them when one fails. The engine holds one receiver at a time, and opens another when
 	// it has given up the first.
 	Open(ctx context.Context) (Receiver, error)
-	// Queue names the queue in spans, metrics and health.
+	// Queue names the queue in spans, metrics and health, or the subscription by its path.
 	Queue() string
 }
 
 // NewBroker returns a broker for one queue. It asks client for a new client for each receiver, and closes it with it, so
 // client must make one each time.
 func NewBroker(client func() (*azservicebus.Client, error), queue string) Broker {
-	return &sdkBroker{client: client, queue: queue}
+	return &sdkBroker{client: client, queue: queue, receiver: func(c *azservicebus.Client) (*azservicebus.Receiver, error) {
+		return c.NewReceiverForQueue(queue, nil)
+	}}
+}
+
+// NewSubscriptionBroker returns a broker for one subscription of a topic, like [NewBroker]. Consumers of several subscriptions that
+// share a container need names, or they take each other's messages for their own: see [admission.Config.Consumer].
+func NewSubscriptionBroker(client func() (*azservicebus.Client, error), topic, subscription string) Broker {
+	return &sdkBroker{client: client, queue: topic + "/Subscriptions/" + subscription, receiver: func(c *azservicebus.Client) (*azservicebus.Receiver, error) {
+		return c.NewReceiverForSubscription(topic, subscription, nil)
+	}}
 }
 
 type sdkBroker struct {
-	client func() (*azservicebus.Client, error)
-	queue  string
-	last   atomic.Pointer[azservicebus.Client] // of the newest receiver
+	client   func() (*azservicebus.Client, error)
+	queue    string
+	receiver func(*azservicebus.Client) (*azservicebus.Receiver, error)
+	last     atomic.Pointer[azservicebus.Client] // of the newest receiver
 }
 
 func (b *sdkBroker) Queue() string { return b.queue }
@@ -53,7 +64,7 @@ func (b *sdkBroker) Open(ctx context.Context) (Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.NewReceiverForQueue(b.queue, nil)
+	r, err := b.receiver(client)
 	if err != nil {
 		return nil, errors.Join(err, client.Close(ctx))
 	}

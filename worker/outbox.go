@@ -62,7 +62,7 @@ func (p *Pipeline) takeMessages(ctx context.Context, m Message, e Effects) ([]Se
 		return nil, err
 	}
 	if len(e.Messages) > 0 && p.outbox == nil {
-		return nil, errors.New("Messages, and the store keeps none until they are sent: it is no worker.Outbox")
+		return nil, errors.New("outgoing messages, and the store keeps none until they are sent: it is no worker.Outbox")
 	}
 	return sendings(ctx, m, e.Messages)
 }

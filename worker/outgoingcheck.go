@@ -24,7 +24,7 @@ func (c OutboxConfig) checkMessages(messages []Outgoing, replay time.Duration) e
 		return nil
 	}
 	if absent(c.Sender) {
-		return errors.New("Messages, and this program has no destinations. Name them: Config.Outbox, or WORKER_DESTINATIONS")
+		return errors.New("outgoing messages, and this program has no destinations. Name them: Config.Outbox, or WORKER_DESTINATIONS")
 	}
 	if replay < 0 || replay%time.Second != 0 {
 		return fmt.Errorf("a ReplayReply of %v, which is not a number of whole seconds", replay)

@@ -45,13 +45,10 @@ func outboxEnv(t *testing.T, records bool, life time.Duration, test func(w *env)
 // sender starts a worker that reserves stock.
 func (w *env) reserver() *runner {
 	w.t.Helper()
-	var r *runner
-	r = w.startWith(worker.HandlerFunc(reserving), nil, func(c *worker.Config) {
-		door := w.runners // the door of the runner is not known yet: it is the last one when a client is made
-		n := len(door)
+	n := len(w.runners) // the runner and its door are the next ones
+	return w.startWith(worker.HandlerFunc(reserving), nil, func(c *worker.Config) {
 		c.Outbox = worker.OutboxConfig{Destinations: []string{"stock"}, Sender: worker.NewSender(func() (*azservicebus.Client, error) { return w.runners[n].door.serviceBus() })}
 	})
-	return r
 }
 
 // downstream starts a worker of another program, which stores what it is asked to reserve in the same container.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/azure-sdk-for-go/sdk/tracing/azotel"
 
 	"github.com/orderworker/orderworker/cosmosstore"
@@ -63,4 +64,17 @@ func (k *connector) outbox(c worker.OutboxConfig) worker.OutboxConfig {
 }
 
 // broker opens receivers on the queue, each with a client of its own.
-func (k *connector) broker() worker.Broker { return worker.NewBroker(k.serviceBus, k.config.queue) }
+func (k *connector) broker() worker.Broker {
+	if k.config.topic != "" {
+		return worker.NewSubscriptionBroker(k.serviceBus, k.config.topic, k.config.subscription)
+	}
+	return worker.NewBroker(k.serviceBus, k.config.queue)
+}
+
+// receiver opens a receiver on the queue or the subscription.
+func (k *connector) receiver(client *azservicebus.Client) (*azservicebus.Receiver, error) {
+	if k.config.topic != "" {
+		return client.NewReceiverForSubscription(k.config.topic, k.config.subscription, nil)
+	}
+	return client.NewReceiverForQueue(k.config.queue, nil)
+}

@@ -253,7 +253,7 @@ func (k *connector) peek(ctx context.Context, n int) (messages []*azservicebus.R
 		return nil, err
 	}
 	defer closeClient(client)
-	receiver, err := client.NewReceiverForQueue(k.config.queue, nil)
+	receiver, err := k.receiver(client)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +22,10 @@ const unknownWindow time.Duration = -1
 type config struct {
 	program Program
 
-	namespace, connectionString, queue string
-	allowKeys                          bool
+	namespace, connectionString string
+	// queue is the path of the queue, or that of the subscription of the topic.
+	queue, topic, subscription string
+	allowKeys                  bool
 	// worker and store hold what settings say of them; workerConfig and storeOptions add the rest.
 	worker worker.Config
 	store  cosmosstore.Options
@@ -31,6 +34,21 @@ type config struct {
 	logLevel                            slog.Level
 	duplicateWindow                     time.Duration
 }
+
+// completed fills in what follows from other settings: the queue, whose path is that of the subscription where there is a topic, and the
+// name of the consumer.
+func (c config) completed() config {
+	if c.topic != "" {
+		c.queue = c.topic + "/Subscriptions/" + c.subscription
+	}
+	if c.worker.Admission.Consumer == "" {
+		c.worker.Admission.Consumer = c.subscription
+	}
+	return c
+}
+
+// sendsTo is where messages for the worker are sent to.
+func (c *config) sendsTo() string { return cmp.Or(c.topic, c.queue) }
 
 // faultList gathers what is wrong.
 type faultList []settingFault
@@ -46,6 +64,9 @@ func (c *config) checkBroker() []settingFault {
 	const fqdn = "SERVICEBUS_NAMESPACE_FQDN"
 	var l faultList
 	l.add(c.queue == "", "SERVICEBUS_QUEUE", "empty. Give the name of the queue")
+	l.add(c.topic != "" && c.subscription == "", "SERVICEBUS_SUBSCRIPTION", "not set, and the topic %q is. Give the subscription of it", c.topic)
+	l.add(c.topic == "" && c.subscription != "", "SERVICEBUS_TOPIC", "not set, and the subscription %q is. Give the topic that it is of", c.subscription)
+	l.add(c.topic != "" && c.queue != "" && c.queue != defaultQueue, "SERVICEBUS_QUEUE", "this and SERVICEBUS_TOPIC are both set. Keep one: a queue, or a topic with a subscription")
 	switch {
 	case c.namespace == "" && c.connectionString == "":
 		l.add(true, fqdn, "not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")
@@ -72,8 +93,9 @@ func (c *config) checkConnectionString() faultList {
 	local := cosmosstore.Loopback(parts.Hostname())
 	l.add(!local && !c.allowKeys, env, "connection strings are only for an emulator on this machine. Set SERVICEBUS_NAMESPACE_FQDN and use a managed identity, or set WORKER_ALLOW_KEYS=true")
 	l.add(parts.Emulator && !local, env, "UseDevelopmentEmulator switches TLS off and is only for this machine")
-	l.add(parts.EntityPath != "" && !strings.EqualFold(parts.EntityPath, c.queue), env,
-		"its EntityPath is %q and SERVICEBUS_QUEUE is %q. Make them the same, or remove EntityPath", parts.EntityPath, c.queue)
+	entity := c.sendsTo()
+	l.add(parts.EntityPath != "" && !strings.EqualFold(parts.EntityPath, entity), env,
+		"its EntityPath is %q and %s is %q. Make them the same, or remove EntityPath", parts.EntityPath, map[bool]string{true: "SERVICEBUS_QUEUE", false: "SERVICEBUS_TOPIC"}[c.topic == ""], entity)
 	return l
 }
 

@@ -26,7 +26,7 @@ const getTimeout = 30 * time.Second
 
 // getSettings are the settings that say where the documents are and what their ids are made of.
 func (c *config) getSettings() []setting {
-	more := []string{"WORKER_ALLOW_KEYS", "WORKER_CONSUMER", "WORKER_PARTITION", "WORKER_INBOX_RECORD"}
+	more := []string{"WORKER_ALLOW_KEYS", "SERVICEBUS_SUBSCRIPTION", "WORKER_CONSUMER", "WORKER_PARTITION", "WORKER_INBOX_RECORD"}
 	return append(c.storeSettings(), slices.DeleteFunc(c.settings(), func(s setting) bool { return !slices.Contains(more, s.env) })...)
 }
 

@@ -69,7 +69,7 @@ func TestAMessageThatIsTooLargeIsRefusedWithTheSizes(t *testing.T) {
 	_, settings := serve(t, testenv.Options{})
 	code, _, stderr := execute(t, environOf(settings), `{"message_id":"1","body":"`+strings.Repeat("x", 300_000)+`"}`, "send")
 	require.Equal(t, exitFailure, code)
-	require.Contains(t, stderr, "Its line has 300028 bytes; a queue takes 256 KB")
+	require.Contains(t, stderr, "Its line has 300028 bytes; a queue or topic takes 256 KB")
 }
 
 // endsOnce is a terminal: after its end it would wait for more.

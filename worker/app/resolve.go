@@ -71,7 +71,7 @@ func resolveTable(sys system, flags *pflag.FlagSet, table func(*config) []settin
 	for _, check := range checks {
 		faults = addNew(faults, check(&c))
 	}
-	return c, faultsError(faults, origins)
+	return c.completed(), faultsError(faults, origins)
 }
 
 // ownVariables returns the environment as a map, and a fault for every variable that looks like a setting and is none.

@@ -80,7 +80,7 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, sys system) erro
 		return err
 	}
 	defer closeClient(client)
-	sender, err := client.NewSender(cfg.queue, nil)
+	sender, err := client.NewSender(cfg.sendsTo(), nil)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,14 @@ func sendAll(ctx context.Context, cfg config, lines []numbered, sys system) erro
 		// What is begun is finished, so that it is known what was sent.
 		err := sendOne(context.WithoutCancel(ctx), sender, l.message)
 		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
-			err = fmt.Errorf("the message is larger than queue %q takes. Its line has %d bytes; a queue takes 256 KB in the tier Standard, and in Premium 1 MB unless it is set to more", cfg.queue, l.size)
+			err = fmt.Errorf("the message is larger than %q takes. Its line has %d bytes; a queue or topic takes 256 KB in the tier Standard, and in Premium 1 MB unless it is set to more", cfg.sendsTo(), l.size)
 		}
 		if err != nil {
 			return fmt.Errorf("line %d was not sent, nor anything after it; %d message(s) before it were: %w", l.line, i, explainBroker(cfg, err))
 		}
 	}
 	meter.clear()
-	_, err = fmt.Fprintf(sys.stdout, "%d message(s) sent to %s\n", len(lines), cfg.queue)
+	_, err = fmt.Fprintf(sys.stdout, "%d message(s) sent to %s\n", len(lines), cfg.sendsTo())
 	return err
 }
 

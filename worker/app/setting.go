@@ -59,7 +59,7 @@ func queueName(v string) (string, error) {
 	case strings.Contains(path, "sharedaccess"), strings.Contains(path, "endpoint="): // it holds a secret, so nothing of it is repeated
 		return "", errors.New("this is a connection string. Give the name of the queue, and the connection string in SERVICEBUS_CONNECTION_STRING")
 	case strings.Contains(path, "/subscriptions/"):
-		return "", fmt.Errorf("%q is a subscription of a topic. Let it forward to a queue, and give that queue", v)
+		return "", fmt.Errorf("%q is a subscription of a topic. Give the topic in SERVICEBUS_TOPIC and the subscription in SERVICEBUS_SUBSCRIPTION", v)
 	case path != strings.TrimSpace(path):
 		return "", fmt.Errorf("%q begins or ends with a blank or a line break, which no queue has in its name", v)
 	case strings.Contains(path, "/$"):

@@ -146,7 +146,7 @@ func releasesClaims(b *bench) {
 	b.notFound(err)
 	b.judged(worker.ClaimExpired, again, rehash) // its attempt ended with the release
 
-	other, rehash := b.commit("claim-release", `{"amount":41}`, 0)
+	other, _ := b.commit("claim-release", `{"amount":41}`, 0)
 	other = b.claims(other, 1, "")
 	b.equal(3, other.Claim.Number, "the number of the claim after a release")
 	b.claim(other, worker.ClaimRecord{Number: 3, ETag: other.Claim.ETag, Released: true})

@@ -82,7 +82,12 @@ func (e *Env) Client() (*azservicebus.Client, error) {
 }
 
 // Broker returns the queue as a worker wants it.
-func (e *Env) Broker() worker.Broker { return worker.NewBroker(e.Client, e.Services.Queue.Name) }
+func (e *Env) Broker() worker.Broker {
+	if topic, subscription, ok := strings.Cut(e.Services.Queue.Name, "/Subscriptions/"); ok {
+		return worker.NewSubscriptionBroker(e.Client, topic, subscription)
+	}
+	return worker.NewBroker(e.Client, e.Services.Queue.Name)
+}
 
 // StoreOptions are options for [cosmosstore.Open] that lead to the container of the environment. The types are those of the
 // documents that the handler returns.

@@ -27,7 +27,7 @@ func (e *Env) send(ctx context.Context, messages []*azservicebus.Message) error 
 		return err
 	}
 	defer func() { _ = client.Close(ctx) }() // what was sent is sent
-	sender, err := client.NewSender(e.Services.Queue.Name, nil)
+	sender, err := client.NewSender(e.Services.SendsTo(), nil)
 	if err != nil {
 		return err
 	}

@@ -102,12 +102,12 @@ type Worker struct {
 	stopped        bool
 }
 
-// Work starts the worker of a program. It ends with the test, or with [Worker.Stop].
-func (e *Env) Work(p app.Program) *Worker {
+// Work starts the worker of a program, with further flags. It ends with the test, or with [Worker.Stop].
+func (e *Env) Work(p app.Program, flags ...string) *Worker {
 	e.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(e.t.Context()))
 	w := &Worker{t: e.t, cancel: cancel, ended: make(chan int, 1)}
-	process := e.process([]string{"run"}, &w.stdout, &w.stderr)
+	process := e.process(append([]string{"run"}, flags...), &w.stdout, &w.stderr)
 	go func() { w.ended <- app.Run(ctx, p, process) }()
 	e.t.Cleanup(func() { w.Stop() })
 	return w

@@ -38,6 +38,8 @@ type Broker interface {
 func NewBroker(client func() (*azservicebus.Client, error), queue string) Broker {
 	return &sdkBroker{client: client, queue: queue, receiver: func(c *azservicebus.Client) (*azservicebus.Receiver, error) {
 		return c.NewReceiverForQueue(queue, nil)
+	}, accept: func(ctx context.Context, c *azservicebus.Client) (*azservicebus.SessionReceiver, error) {
+		return c.AcceptNextSessionForQueue(ctx, queue, nil)
 	}}
 }
 
@@ -46,6 +48,8 @@ func NewBroker(client func() (*azservicebus.Client, error), queue string) Broker
 func NewSubscriptionBroker(client func() (*azservicebus.Client, error), topic, subscription string) Broker {
 	return &sdkBroker{client: client, queue: topic + "/Subscriptions/" + subscription, receiver: func(c *azservicebus.Client) (*azservicebus.Receiver, error) {
 		return c.NewReceiverForSubscription(topic, subscription, nil)
+	}, accept: func(ctx context.Context, c *azservicebus.Client) (*azservicebus.SessionReceiver, error) {
+		return c.AcceptNextSessionForSubscription(ctx, topic, subscription, nil)
 	}}
 }
 
@@ -53,6 +57,7 @@ type sdkBroker struct {
 	client   func() (*azservicebus.Client, error)
 	queue    string
 	receiver func(*azservicebus.Client) (*azservicebus.Receiver, error)
+	accept   func(context.Context, *azservicebus.Client) (*azservicebus.SessionReceiver, error)
 	last     atomic.Pointer[azservicebus.Client] // of the newest receiver
 }
 

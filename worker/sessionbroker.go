@@ -40,16 +40,16 @@ func (b *sdkBroker) OpenSessions(context.Context) (SessionAcceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sdkAcceptor{client: client, queue: b.queue}, nil
+	return &sdkAcceptor{client: client, accept: b.accept}, nil
 }
 
 type sdkAcceptor struct {
 	client *azservicebus.Client
-	queue  string
+	accept func(context.Context, *azservicebus.Client) (*azservicebus.SessionReceiver, error)
 }
 
 func (a *sdkAcceptor) Accept(ctx context.Context) (SessionReceiver, error) {
-	r, err := a.client.AcceptNextSessionForQueue(ctx, a.queue, nil)
+	r, err := a.accept(ctx, a.client)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (h *handlerHealth) room(inProcess int) int {
 	if state, _ := h.Watch(); state == breaker.Closed {
 		return math.MaxInt
 	}
-	return h.Room(inProcess)
+	return h.RoomBesideWaiting(inProcess)
 }
 
 // away reports whether there is an outage.
@@ -86,7 +86,7 @@ func (h *handlerHealth) away() bool {
 
 // handle asks the handler for the effects, when its circuit breaker allows it.
 func (w *Worker) handle(ctx context.Context, d *delivery, r Result, call func(Result) Result) Result {
-	p, err := w.permit(ctx, d, w.handlers.Breaker)
+	p, err := w.handlerPermit(ctx, d)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return r.interrupted(cause)
@@ -98,6 +98,23 @@ func (w *Worker) handle(ctx context.Context, d *delivery, r Result, call func(Re
 	w.handlers.Report(p, w.handlers.report(d.sequence(), r))
 	return r
 }
+
+// handlerPermit waits for a permit of the handler's circuit breaker, without a slot: messages that wait, because they are bad or because
+// what the handler calls is away, shall not keep those behind them from trying.
+func (w *Worker) handlerPermit(ctx context.Context, d *delivery) (breaker.Permit, error) {
+	if p, ok := w.handlers.TryAcquire(d.sequence()); ok {
+		return p, nil
+	}
+	if size := len(d.message.Body); d.session == nil && w.parking.enter(size) {
+		defer w.parking.leave(size)
+		w.slots.free()
+		defer w.slots.take()
+	}
+	return w.permit(ctx, d, w.handlers.Breaker)
+}
+
+// waitingOrIn counts the messages that are in process for the handler's circuit breaker.
+func (w *Worker) waitingOrIn() int { return w.slots.inUse() + w.handlers.Waiting() }
 
 // causeOf is the cause of a result, or that what the handler calls is away when that is behind it.
 func (w *Worker) causeOf(r Result) Cause {
@@ -126,7 +143,7 @@ func (w *Worker) delay(ctx context.Context, d *delivery) bool {
 // maxParkedBytes bounds the bodies of all deliveries that wait without a slot, and parkedPerSlot their number.
 const (
 	maxParkedBytes = 32 << 20
-	parkedPerSlot  = 8
+	parkedPerSlot  = 32
 )
 
 // parking bounds the deliveries that wait without a slot, whose locks are renewed and whose bodies are kept meanwhile. It is safe for

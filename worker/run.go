@@ -35,7 +35,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	var loops sync.WaitGroup
 	loops.Go(func() { w.breaker.Run(ctx, w.probe, w.slots.inUse) })
-	loops.Go(func() { w.handlers.Run(ctx, handlerProbe, w.slots.inUse) })
+	loops.Go(func() { w.handlers.Run(ctx, handlerProbe, w.waitingOrIn) })
 	if w.sessions == nil {
 		loops.Go(func() {
 			w.receiver.Run(ctx, func(m []*azservicebus.ReceivedMessage, l *receiver.Link) { w.start(work, m, l) })

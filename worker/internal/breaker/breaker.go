@@ -98,6 +98,22 @@ func (b *Breaker) Room(inProcess int) int {
 	return min(limit, 2*b.config.Capacity) - inProcess
 }
 
+// RoomBesideWaiting is Room where messages that wait for a permit are not among inProcess. While there is one that may try next, no
+// other is needed to try.
+func (b *Breaker) RoomBesideWaiting(inProcess int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.state == Closed:
+		return b.config.Capacity - inProcess
+	case b.state == Trial && b.waiting == b.blame.waiting:
+		return 1 - inProcess
+	case b.state == Ramp:
+		return min(b.limit, b.config.Capacity) - inProcess
+	}
+	return 0
+}
+
 // Entered tells that a delivery of a message is in process, by its sequence number.
 func (b *Breaker) Entered(message int64) {
 	b.mu.Lock()

@@ -88,7 +88,7 @@ func (s *sessionLoop) accept(ctx context.Context) SessionReceiver {
 	asked := deadlineContext{actx, time.Now().Add(acceptWait)}
 	r, err := supervise.Call(asked, nil, s.w.config.Watchdog.Stuck, s.acceptor.Accept, func(late SessionReceiver, err error) {
 		if err == nil {
-			closeBounded(late.Close)
+			_ = closeBounded(late.Close) // nobody waits for it
 		}
 	})
 	switch {
@@ -123,7 +123,7 @@ func (s *sessionLoop) failed(err error) {
 
 func (s *sessionLoop) disconnect() {
 	if s.acceptor != nil {
-		closeBounded(s.acceptor.Close)
+		_ = closeBounded(s.acceptor.Close) // it is given up since it does not work, or at the end
 		s.acceptor = nil
 	}
 }
@@ -238,8 +238,8 @@ func closeBounded(f func(context.Context) error) error {
 // deadlineContext states another deadline than the one at which it ends. The client tells the broker to wait until the deadline,
 // and the broker's answer needs a moment more.
 type deadlineContext struct {
-	context.Context
-	deadline time.Time
+	context.Context //nolint:containedctx // it is one
+	deadline        time.Time
 }
 
 func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }

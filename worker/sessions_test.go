@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/orderworker/orderworker/testenv/fault"
 	"github.com/orderworker/orderworker/testenv/history"
 	"github.com/orderworker/orderworker/testenv/servicebus"
 	"github.com/orderworker/orderworker/worker"
@@ -225,5 +226,30 @@ func (e *env) endSomeSessionLocks(n int) {
 			require.NoError(e, e.broker.EndSessionLock("orders", s.ID))
 			n--
 		}
+	}
+}
+
+func TestASessionDoesNotGoOnAfterASettlementThatIsNotConfirmed(t *testing.T) {
+	for name, action := range map[string]fault.Action{"refused": fault.Reject("com.microsoft:server-busy"), "not answered": {Kind: fault.Silence}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sessionQueue(), func(e *env) {
+				failed := false
+				e.handler = worker.HandlerFunc(func(ctx context.Context, m worker.Message) (worker.Effects, error) {
+					if m.MessageID == "s0-0" && !failed {
+						failed = true
+						return worker.Effects{}, errors.New("once")
+					}
+					return order(ctx, m)
+				})
+				e.faults.Add(fault.On(history.Abandon).Nth(1).Before(action))
+				e.sendSessions(1, 4)
+				c := sessionConfig()
+				c.Retry.Attempts = 1
+				w := e.start(c)
+				e.await(10*time.Minute, "all processed", e.drained)
+				e.end(w)
+				e.requireSessionOrder(1, 4)
+			})
+		})
 	}
 }

@@ -29,7 +29,10 @@ func (r *Reviewer) queueEnd(ctx context.Context) (int64, error) {
 	}
 	for step := int64(1); ; step *= 2 {
 		end, err := beyond(high)
-		if err != nil || end || step > 1<<61 {
+		if err != nil {
+			return 0, err
+		}
+		if end || step > 1<<61 {
 			break
 		}
 		high = low + step

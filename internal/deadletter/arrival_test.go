@@ -1,6 +1,8 @@
 package deadletter_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -56,4 +58,41 @@ func (w *world) send(n int) {
 		_, err := w.SendEncoded("orders", encode(w.t, message("other", `{}`)))
 		require.NoError(w.t, err)
 	}
+}
+
+// A message under the same id that came before is not the copy.
+func TestWithoutTheEndOfTheQueueNothingIsSent(t *testing.T) {
+	inBubble(t, setup{}, func(t *testing.T, w *world) {
+		n := w.bury("X", message("m1", `{"a":1}`))
+		_, err := w.SendEncoded("orders", encode(t, message("m1", `{"a":2}`)))
+		require.NoError(t, err)
+		broker := &blindBroker{Broker: w.broker()}
+		w.review = deadletter.NewReviewer(broker, w.pipeline, w.ledger, w.settings)
+		_, err = w.review.Act(t.Context(), command(deadletter.Resubmit), n)
+		require.ErrorIs(t, err, errBlind)
+		require.Zero(t, broker.sent)
+		require.Equal(t, 1, w.count(dead).Total())
+	})
+}
+
+var errBlind = errors.New("the queue cannot be peeked now")
+
+// blindBroker cannot peek the queue the first time, and takes copies that nobody sees again.
+type blindBroker struct {
+	deadletter.Broker
+	peeked bool
+	sent   int
+}
+
+func (b *blindBroker) PeekQueue(ctx context.Context, from int64, most int) ([]*deadletter.DeadLetter, error) {
+	if !b.peeked {
+		b.peeked = true
+		return nil, errBlind
+	}
+	return b.Broker.PeekQueue(ctx, from, most)
+}
+
+func (b *blindBroker) Send(context.Context, []byte) error {
+	b.sent++
+	return nil
 }

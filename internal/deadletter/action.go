@@ -124,14 +124,8 @@ func offerReprocess(v Verdict) Offer {
 	case AppliedUnsent:
 		o.Label = "Send what is left"
 		o.Sentence = "Sends the messages that were committed with it and not sent, under their own ids, and removes the dead letter. Its documents are stored already."
-	case KeyForgotten:
-		o.Warning = forgottenWarning(v)
-	case ClaimExpired:
-		o.Warning = halfWayWarning
-	case NeverApplied:
-	default:
-		o.Refused = staysSentence(v, "Reprocessing")
 	}
+	o.Warning, o.Refused = repeatWarning(v), staysSentence(v, "Reprocessing")
 	return o
 }
 
@@ -159,14 +153,20 @@ func offerDiscard(v Verdict) Offer {
 	return o
 }
 
-func forgottenWarning(v Verdict) string {
-	if v.Gone {
+// repeatWarning says why the message may be applied a second time, or nothing.
+func repeatWarning(v Verdict) string {
+	switch {
+	case v.Kind == ClaimExpired:
+		return halfWayWarning
+	case v.Kind != KeyForgotten:
+		return ""
+	case v.Gone:
 		return "A document was stored under this key when the message was dead-lettered, and is gone. If its documents were stored and moved elsewhere, this makes it a second time."
 	}
 	return "This message is older than keys are remembered. If it was applied long ago, this applies it a second time."
 }
 
-// staysSentence says why an action that leads through the worker would end where it began.
+// staysSentence says why an action that leads through the worker would end where it began, or nothing when it would not.
 func staysSentence(v Verdict, doing string) string {
 	switch v.Kind {
 	case Conflict:

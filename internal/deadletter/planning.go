@@ -102,21 +102,16 @@ const (
 func (r *Reviewer) planned(p Planning, item Item, steps int) (Action, string) {
 	action := p.Action
 	if action == "" {
-		switch item.Verdict.Kind {
-		case AlreadyApplied, Stale:
-			action = Discard
-		case AppliedUnsent:
-			action = Reprocess
-		case NeverApplied:
-			if action = Reprocess; item.DeadLetter.Reason() == reason.DocumentConflict {
-				return "", leftBlocked
-			}
-		case Undecided:
+		action = item.Verdict.First()
+		switch kind := item.Verdict.Kind; {
+		case kind == Undecided:
 			return "", leftOutOfOrder
-		case OtherProgram:
+		case kind == OtherProgram:
 			return "", leftProgram
-		default:
+		case !action.Changes():
 			return "", leftToDecide
+		case kind == NeverApplied && item.DeadLetter.Reason() == reason.DocumentConflict:
+			return "", leftBlocked
 		}
 	}
 	offer := OfferOf(action, item.DeadLetter, item.Verdict, r.settings, p.Choice, time.Now())

@@ -11,13 +11,7 @@ const maxResubmits = 5
 
 func offerResubmit(l *DeadLetter, v Verdict, s Settings, c Choice, now time.Time) Offer {
 	o := Offer{Action: Resubmit, Label: "Resubmit", Sentence: "Sends the same message to " + s.Queue + " again, byte for byte and with the same MessageId, and removes the dead letter when the broker has taken it. The worker then treats it like any other message."}
-	switch v.Kind {
-	case KeyForgotten:
-		o.Warning = forgottenWarning(v)
-	case ClaimExpired:
-		o.Warning = halfWayWarning
-	}
-	o.Refused = refuseResubmit(l, v, s, c, now)
+	o.Warning, o.Refused = repeatWarning(v), refuseResubmit(l, v, s, c, now)
 	return o
 }
 

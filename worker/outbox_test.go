@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -356,9 +357,10 @@ func (l lossyOutbox) Sent(ctx context.Context, u worker.Unsent) error {
 
 func TestWhatWasSentAndNotRecordedIsSentAgainWithTheSameIDs(t *testing.T) {
 	outboxBubble(t, func(e *env) {
-		lost := true
+		var lost atomic.Bool
+		lost.Store(true)
 		w, err := worker.New(worker.Config{Observer: e, Outbox: sending(e).Outbox}, worker.NewBroker(e.client, "orders"), lossyOutbox{e.store, func() error {
-			if lost {
+			if lost.Load() {
 				return &worker.UnavailableError{}
 			}
 			return nil
@@ -369,7 +371,7 @@ func TestWhatWasSentAndNotRecordedIsSentAgainWithTheSameIDs(t *testing.T) {
 		go func() { defer close(done); _ = w.Run(ctx) }()
 		e.send("1", `{}`)
 		e.await(time.Minute, "drained", e.drained)
-		lost = false
+		lost.Store(false)
 		e.await(5*time.Minute, "relayed", func() bool { return e.count(worker.EventRelayed) == 1 })
 		require.Len(e, e.arrivedAt("stock"), 4)
 		require.Len(e, unique(e.arrivedAt("stock")), 2)

@@ -66,7 +66,7 @@ func (c *config) checkBroker() []settingFault {
 	l.add(c.queue == "", "SERVICEBUS_QUEUE", "empty. Give the name of the queue")
 	l.add(c.topic != "" && c.subscription == "", "SERVICEBUS_SUBSCRIPTION", "not set, and the topic %q is. Give the subscription of it", c.topic)
 	l.add(c.topic == "" && c.subscription != "", "SERVICEBUS_TOPIC", "not set, and the subscription %q is. Give the topic that it is of", c.subscription)
-	l.add(c.topic != "" && c.queue != "" && c.queue != defaultQueue, "SERVICEBUS_QUEUE", "this and SERVICEBUS_TOPIC are both set. Keep one: a queue, or a topic with a subscription")
+	l.add(c.topic != "" && c.queue != "" && c.queue != "orders", "SERVICEBUS_QUEUE", "this and SERVICEBUS_TOPIC are both set. Keep one: a queue, or a topic with a subscription")
 	switch {
 	case c.namespace == "" && c.connectionString == "":
 		l.add(true, fqdn, "not set. Give the namespace, such as shop.servicebus.windows.net, or for an emulator on this machine SERVICEBUS_CONNECTION_STRING")

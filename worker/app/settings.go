@@ -13,14 +13,11 @@ func (c *config) settings() []setting {
 	return slices.Concat(c.brokerSettings(), c.storeSettings(), c.workSettings(), c.retrySettings(), c.outboxSettings(), c.operationSettings())
 }
 
-// defaultQueue is the queue when nothing else is said.
-const defaultQueue = "orders"
-
 func (c *config) brokerSettings() []setting {
 	return []setting{
 		{"SERVICEBUS_NAMESPACE_FQDN", "namespace", "", text(&c.namespace), "Service Bus namespace, such as shop.servicebus.windows.net; used with a managed identity or your own sign-in"},
 		{"SERVICEBUS_CONNECTION_STRING", "", "", text(&c.connectionString), "connection string, instead of the namespace; only for an emulator on this machine unless WORKER_ALLOW_KEYS is true"},
-		{"SERVICEBUS_QUEUE", "queue", defaultQueue, parsed("string", &c.queue, queueName), "queue to receive from"},
+		{"SERVICEBUS_QUEUE", "queue", "orders", parsed("string", &c.queue, queueName), "queue to receive from"},
 		{"SERVICEBUS_TOPIC", "topic", "", parsed("string", &c.topic, queueName), "topic, with a subscription, in place of a queue"},
 		{"SERVICEBUS_SUBSCRIPTION", "subscription", "", parsed("string", &c.subscription, queueName), "subscription of the topic to receive from; its name is that of the consumer unless WORKER_CONSUMER gives another"},
 		{"SERVICEBUS_SESSIONS", "sessions", "false", yesNo(&c.worker.Sessions), "whether the queue requires sessions: the messages of one are then processed in order, and WORKER_CONCURRENCY is the number of sessions at once"},

@@ -292,3 +292,22 @@ func TestAConnectionStringInThePlaceOfTheQueueIsNotRepeated(t *testing.T) {
 	require.Contains(t, stderr, "SERVICEBUS_QUEUE: this is a connection string")
 	require.NotContains(t, stdout+stderr, "SUPERSECRET1")
 }
+
+func TestASubscriptionIsGivenWhole(t *testing.T) {
+	t.Parallel()
+	base := []string{"SERVICEBUS_NAMESPACE_FQDN=shop.servicebus.windows.net", "COSMOS_ENDPOINT=https://shop.documents.azure.com"}
+	for name, tt := range map[string]struct{ settings, want string }{
+		"a topic without a subscription": {"SERVICEBUS_TOPIC=events", "SERVICEBUS_SUBSCRIPTION: not set"},
+		"a subscription without a topic": {"SERVICEBUS_SUBSCRIPTION=billing", "SERVICEBUS_TOPIC: not set"},
+		"a queue beside a topic":         {"SERVICEBUS_TOPIC=events SERVICEBUS_SUBSCRIPTION=billing SERVICEBUS_QUEUE=other", "SERVICEBUS_QUEUE: this and SERVICEBUS_TOPIC"},
+	} {
+		_, err := settle(t, append(slices.Clone(base), strings.Fields(tt.settings)...))
+		require.ErrorContains(t, err, tt.want, name)
+	}
+	c, err := settle(t, append(slices.Clone(base), "SERVICEBUS_TOPIC=events", "SERVICEBUS_SUBSCRIPTION=billing"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"events/Subscriptions/billing", "billing"}, []string{c.queue, c.worker.Admission.Consumer})
+	c, err = settle(t, append(slices.Clone(base), "SERVICEBUS_TOPIC=events", "SERVICEBUS_SUBSCRIPTION=billing", "WORKER_CONSUMER=ledger"))
+	require.NoError(t, err)
+	require.Equal(t, "ledger", c.worker.Admission.Consumer)
+}
